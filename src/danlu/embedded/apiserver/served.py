@@ -1,0 +1,103 @@
+"""`ServedKind`: all that the request pipeline must know to serve one kind at one version.
+
+Built-in kinds write one by hand (`embedded/builtin`), a CustomResourceDefinition makes one for each of its
+versions (`crds.py`). The pipeline treats both alike and knows no kind by name.
+
+The order of one write, and who does what:
+  decode (schema) → prepare → default → mutating admission → validate → validating admission → submit to the store.
+Everything from reading the old object to `submit` runs without awaiting, so nothing can come between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from danlu.meta.kind import Kind, Object
+
+if TYPE_CHECKING:
+    from danlu.embedded.apiserver.request import Call
+    from danlu.meta.fields import FieldError
+    from danlu.meta.schema import Schema
+
+
+def nothing(*_: object) -> None:
+    """The hook of a kind that has nothing to do at this step."""
+
+
+def no_errors(*_: object) -> list[FieldError]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of `kubectl get`. `priority` above 0 shows only with `-o wide`."""
+
+    name: str
+    value: Callable[[Object], Any]
+    type: str = "string"  # string, integer, date, boolean, number
+    format: str = ""  # "name" marks the column that names the object
+    priority: int = 0
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where the scale subresource finds its numbers, as dotted paths without the leading dot."""
+
+    spec_replicas: str = "spec.replicas"
+    status_replicas: str = "status.replicas"
+    selector: str = "status.selector"  # a string, or a LabelSelector object, which is then written as a string
+
+
+@dataclass(frozen=True, slots=True)
+class ServedKind:
+    kind: Kind
+    schema: Callable[[], Schema]  # called when first needed: compiling all of them would slow the start
+    name_errors: Callable[[str, bool], Sequence[str]]  # (name, is a generateName prefix) -> Kubernetes' own texts
+    columns: Sequence[Column] = ()
+
+    # -- what happens to an object on its way in; all work in place on a private copy, `old` is not to be changed
+    prepare_create: Callable[[Object], None] = nothing  # drop what clients may not set (status …)
+    prepare_update: Callable[[Object, Object], None] = nothing  # (new, old): keep status, bump generation …
+    prepare_status: Callable[[Object, Object], None] = nothing  # (new, old) on /status: keep all but status
+    default: Callable[[Object], None] = nothing
+    validate: Callable[[Object], list[FieldError]] = no_errors
+    validate_update: Callable[[Object, Object], list[FieldError]] = no_errors  # also runs `validate`'s checks itself
+    validate_status: Callable[[Object, Object], list[FieldError]] = no_errors
+    warnings: Callable[[Object], list[str]] = lambda _: []
+
+    selectable: Callable[[Object], Mapping[str, str]] = lambda _: {}  # fields beyond metadata.name and .namespace
+    selectable_names: frozenset[str] = frozenset()
+    has_status: bool = False
+    scale: ScalePaths | None = None
+    # seconds of grace for a delete (None: at once), from the object and the asked gracePeriodSeconds
+    grace: Callable[[Object, int | None], int | None] = lambda _obj, _asked: None
+    default_propagation: str = "Background"
+    unconditional_update: bool = True  # an update without resourceVersion is allowed
+    create_on_update: bool = False  # PUT to a name that is not there creates it
+    verbs: tuple[str, ...] = (
+        "create",
+        "delete",
+        "deletecollection",
+        "get",
+        "list",
+        "patch",
+        "update",
+        "watch",
+    )
+    # Kinds that are answered and never stored (reviews): the answer takes the place of storage.
+    answer: Callable[[Call, Object], Object] | None = None
+    # Further subresources: name -> handler; see `embedded/apiserver/subresources`.
+    subresources: Mapping[str, Any] = field(default_factory=dict)
+    storage_version: bool = True
+    # The same stored object under another group (events and events.k8s.io): the key in storage.
+    stored_as: str = ""
+    # Translate between the stored form and this version's form, where they differ (events.k8s.io).
+    to_stored: Callable[[Object], Object] | None = None
+    from_stored: Callable[[Object], Object] | None = None
+
+    @property
+    def key(self) -> str:
+        return self.stored_as or self.kind.resource

@@ -1,0 +1,141 @@
+"""One exception tree; each leaf is a Kubernetes Status reason.
+
+ApiError
+├── BadRequest            400   what was sent cannot be understood
+├── Unauthorized          401   who is asking is not known
+├── Forbidden             403   who is asking may not
+├── NotFound              404
+├── MethodNotAllowed      405
+├── NotAcceptable         406
+├── AlreadyExists         409
+├── Conflict              409   built on an old resourceVersion, or another field manager owns the field
+├── Expired               410   a watch or a continue token older than the history kept
+├── RequestTooLarge       413
+├── UnsupportedMediaType  415
+├── Invalid               422   understood, and not valid; carries one cause for each field
+├── TooManyRequests       429
+├── InternalError         500
+├── ServiceUnavailable    503
+└── Timeout               504
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class ApiError(Exception):
+    """Leaves the API in one shape: a `v1 Status` (see `status`)."""
+
+    code: ClassVar[int] = 500
+    reason: ClassVar[str] = "InternalError"
+
+    def __init__(self, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details or {}
+
+    def status(self) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        if self.details:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+
+class BadRequest(ApiError):
+    code, reason = 400, "BadRequest"
+
+
+class Unauthorized(ApiError):
+    code, reason = 401, "Unauthorized"
+
+
+class Forbidden(ApiError):
+    code, reason = 403, "Forbidden"
+
+
+class NotFound(ApiError):
+    code, reason = 404, "NotFound"
+
+    @classmethod
+    def of(cls, resource: str, name: str, group: str = "") -> NotFound:
+        shown = f"{resource}.{group}" if group else resource
+        details = {"name": name, "kind": resource}
+        if group:
+            details["group"] = group
+        return cls(f'{shown} "{name}" not found', details)
+
+
+class MethodNotAllowed(ApiError):
+    code, reason = 405, "MethodNotAllowed"
+
+
+class NotAcceptable(ApiError):
+    code, reason = 406, "NotAcceptable"
+
+
+class AlreadyExists(ApiError):
+    code, reason = 409, "AlreadyExists"
+
+    @classmethod
+    def of(cls, resource: str, name: str, group: str = "") -> AlreadyExists:
+        shown = f"{resource}.{group}" if group else resource
+        details = {"name": name, "kind": resource}
+        if group:
+            details["group"] = group
+        return cls(f'{shown} "{name}" already exists', details)
+
+
+class Conflict(ApiError):
+    code, reason = 409, "Conflict"
+
+
+class Expired(ApiError):
+    code, reason = 410, "Expired"
+
+
+class RequestTooLarge(ApiError):
+    code, reason = 413, "RequestEntityTooLarge"
+
+
+class UnsupportedMediaType(ApiError):
+    code, reason = 415, "UnsupportedMediaType"
+
+
+class Invalid(ApiError):
+    code, reason = 422, "Invalid"
+
+
+class TooManyRequests(ApiError):
+    code, reason = 429, "TooManyRequests"
+
+
+class InternalError(ApiError):
+    code, reason = 500, "InternalError"
+
+
+class ServiceUnavailable(ApiError):
+    code, reason = 503, "ServiceUnavailable"
+
+
+class Timeout(ApiError):
+    code, reason = 504, "Timeout"
+
+
+BY_REASON: dict[str, type[ApiError]] = {leaf.reason: leaf for leaf in ApiError.__subclasses__()}
+BY_CODE: dict[int, type[ApiError]] = {leaf.code: leaf for leaf in reversed(ApiError.__subclasses__())}
+
+
+def from_status(code: int, body: dict[str, Any]) -> ApiError:
+    """The exception for a Status that a server answered; the client's half of `ApiError.status`."""
+    leaf = BY_REASON.get(body.get("reason", "")) or BY_CODE.get(code, ApiError)
+    error = leaf(body.get("message") or f"the server answered {code}", body.get("details"))
+    return error
