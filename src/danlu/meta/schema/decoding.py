@@ -1,0 +1,248 @@
+"""One walk over an object of a native kind: types checked, unknown fields reported and dropped, values in normal form.
+
+It does what Go's decoder and encoder do together: null is absence; an empty list or map of an optional field is not
+written; times and quantities are written in one way. The first value of a wrong type ends the walk, as Go reports the
+first one only. Runs on every write, so the common case (right types) costs one dict look-up and one comparison a field.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from danlu.meta.schema import leaves
+from danlu.meta.schema.node import (
+    ANY,
+    BOOL,
+    BYTES,
+    INT32,
+    INT64,
+    INT_OR_STRING,
+    LIST,
+    LOOSE,
+    MAP,
+    MICRO_TIME,
+    NUMBER,
+    QUANTITY,
+    STRING,
+    STRUCT,
+    TIME,
+    Node,
+)
+
+MOST_REPORTED = 100  # unknown fields; Go's decoder stops counting there
+_DROP = object()
+
+Where = tuple[Any, Any] | None  # (the place of the parent, key or index)
+
+
+class TypeProblem(NamedTuple):
+    path: str  # spec.containers[0].ports
+    message: str  # as Go words it
+
+
+class Decoded(NamedTuple):
+    unknown: list[str]  # paths, in document order
+    problem: TypeProblem | None
+
+
+class _MapKey(str):
+    """A key of a map: part of the path, but no field name to Go's decoder."""
+
+    __slots__ = ()
+
+
+class _Wrong(Exception):
+    def __init__(self, path: str, message: str) -> None:
+        self.problem = TypeProblem(path, message)
+
+
+def decode(obj: dict[str, Any], root: Node) -> Decoded:
+    """Prunes and normalises `obj` in place."""
+    unknown: list[str] = []
+    try:
+        _struct(obj, root, None, unknown)
+    except _Wrong as wrong:
+        return Decoded(unknown, wrong.problem)
+    return Decoded(unknown, None)
+
+
+def spell(where: Where, key: Any = None) -> str:
+    """`spec.containers[0].name` from the linked places."""
+    parts: list[str] = []
+    if key is not None:
+        where = (where, key)
+    while where is not None:
+        where, step = where
+        parts.append(f"[{step}]" if step.__class__ is int else f".{step}")
+    return "".join(reversed(parts)).removeprefix(".")
+
+
+def _struct(obj: dict[str, Any], node: Node, where: Where, unknown: list[str]) -> None:
+    fields = node.fields
+    changed: list[tuple[str, Any]] | None = None
+    for key, value in obj.items():
+        child = fields.get(key)
+        if child is None:
+            if node.preserve_unknown:
+                continue
+            if len(unknown) < MOST_REPORTED:
+                unknown.append(spell(where, key))
+            result: Any = _DROP
+        else:
+            code = child.code
+            if code is STRING and value.__class__ is str:
+                continue
+            if value is None:
+                result = _DROP
+            elif code is STRUCT and value.__class__ is dict:
+                if value:
+                    _struct(value, child, (where, key), unknown)
+                continue
+            else:
+                result = _value(value, child, where, key, node, unknown)
+                if result is value:
+                    if (code is LIST or code is MAP) and not value and key not in node.required:
+                        result = _DROP
+                    else:
+                        continue
+        if changed is None:
+            changed = []
+        changed.append((key, result))
+    if changed:
+        for key, result in changed:
+            if result is _DROP:
+                del obj[key]
+            else:
+                obj[key] = result
+
+
+def _value(value: Any, node: Node, where: Where, key: Any, owner: Node, unknown: list[str]) -> Any:
+    """The value in normal form: the same object where nothing changed."""
+    code = node.code
+    kind = value.__class__
+    if code is STRING:
+        if kind is str:
+            return value
+    elif code is LIST:
+        if kind is list:
+            _list(value, node.items or _FREE, (where, key), owner, unknown)
+            return value
+    elif code is MAP:
+        if kind is dict:
+            _map(value, node.values or _FREE, (where, key), owner, unknown)
+            return value
+    elif code is STRUCT:
+        if kind is dict:
+            _struct(value, node, (where, key), unknown)
+            return value
+    elif code is BOOL:
+        if kind is bool:
+            return value
+    elif code is INT32 or code is INT64:
+        if kind is int and _fits(value, code):
+            return value
+    elif code is ANY:
+        return value
+    else:
+        return _special(value, node, where, key, owner)
+    raise _wrong(value, node, where, key, owner)
+
+
+def _list(values: list[Any], node: Node, where: Where, owner: Node, unknown: list[str]) -> None:
+    code = node.code
+    for index, value in enumerate(values):
+        if code is STRING and value.__class__ is str:
+            continue
+        if value is None:
+            values[index] = _zero(code)
+        elif code is STRUCT and value.__class__ is dict:
+            _struct(value, node, (where, index), unknown)
+        else:
+            values[index] = _value(value, node, where, index, owner, unknown)
+
+
+def _map(values: dict[str, Any], node: Node, where: Where, owner: Node, unknown: list[str]) -> None:
+    code = node.code
+    changed: list[tuple[str, Any]] = []
+    for key, value in values.items():
+        if code is STRING and value.__class__ is str:
+            continue
+        result = _zero(code) if value is None else _value(value, node, where, _MapKey(key), owner, unknown)
+        if result is not value:
+            changed.append((key, result))
+    values.update(changed)
+
+
+def _zero(code: int) -> Any:
+    if code in (STRING, BYTES):
+        return ""
+    if code in (INT32, INT64, NUMBER, INT_OR_STRING):
+        return 0
+    return {STRUCT: {}, MAP: {}, BOOL: False, QUANTITY: "0"}.get(code)
+
+
+def _fits(value: int, code: int) -> bool:
+    if code is INT32:
+        return -0x80000000 <= value <= 0x7FFFFFFF
+    return -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF
+
+
+def _special(value: Any, node: Node, where: Where, key: Any, owner: Node) -> Any:
+    code, kind = node.code, value.__class__
+    try:
+        if code is QUANTITY:
+            return _quantity(value)
+        if code is TIME and kind is str:
+            return leaves.time(value)
+        if code is MICRO_TIME and kind is str:
+            return leaves.micro_time(value)
+        if code is BYTES and kind is str:
+            leaves.check_base64(value)
+            return value
+    except ValueError as reason:
+        raise _Wrong(spell(where, key), str(reason)) from None
+    if code is INT_OR_STRING and (kind is str or (kind is int and _fits(value, INT32))):
+        return value
+    if code is NUMBER and (kind is int or kind is float):
+        return value
+    if code is LOOSE:  # decoded by code of its own, which drops what it does not know without a word
+        if kind is dict:
+            _struct(value, node, None, [])
+        return value
+    raise _wrong(value, node, where, key, owner)
+
+
+def _quantity(value: Any) -> str:
+    from danlu.meta import quantity
+
+    if value.__class__ is str:
+        return str(quantity.parse(value))
+    if value.__class__ is int or value.__class__ is float:
+        return str(quantity.parse(repr(value)))
+    shown = {True: "true", False: "false"}.get(value) if value.__class__ is bool else "{"
+    return str(quantity.parse(shown or "{"))
+
+
+def _wrong(value: Any, node: Node, where: Where, key: Any, owner: Node) -> _Wrong:
+    kind = value.__class__
+    if kind is bool:
+        shown = "bool"
+    elif kind is int or kind is float:
+        numeric = node.code in (INT32, INT64, INT_OR_STRING)
+        shown = f"number {value!r}" if numeric else "number"
+    else:
+        shown = {str: "string", list: "array", dict: "object"}.get(kind, "null")
+    names: list[str] = []
+    place: Where = (where, key)
+    while place is not None:
+        place, step = place
+        if step.__class__ is str:
+            names.append(step)
+    field = ".".join(reversed(names))
+    return _Wrong(
+        spell(where, key),
+        f"json: cannot unmarshal {shown} into Go struct field {owner.go_struct}.{field} of type {node.go_type}",
+    )
+
+
+_FREE = Node()

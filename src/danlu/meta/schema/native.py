@@ -1,0 +1,171 @@
+"""Schemas of the built-in kinds, compiled from Kubernetes' own OpenAPI definitions.
+
+The definitions come with the package kubernetes_validate as one JSON file. Only its place is looked up: importing the
+package would pull in jsonschema. Parsed, the file takes tens of MB, so what stays in memory is one small JSON text for
+each definition, without descriptions; a definition is compiled when a kind that uses it is first served.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from danlu.meta.schema.node import (
+    ANY,
+    BOOL,
+    BYTES,
+    INT32,
+    INT64,
+    INT_OR_STRING,
+    LIST,
+    LOOSE,
+    MAP,
+    MICRO_TIME,
+    NUMBER,
+    QUANTITY,
+    STRING,
+    STRUCT,
+    TIME,
+    Node,
+)
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_PREFIX = "#/$defs/"
+
+# Definitions that Go decodes by code of their own.
+_SCALARS: dict[str, tuple[str, int, str]] = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": ("string", QUANTITY, "resource.Quantity"),
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ("string", INT_OR_STRING, "int32"),
+    _META + "Time": ("string", TIME, "string"),
+    _META + "MicroTime": ("string", MICRO_TIME, "string"),
+}
+_FREE = {
+    "io.k8s.apimachinery.pkg.runtime.RawExtension",
+    _META + "FieldsV1",
+    _META + "Patch",
+    _EXTENSIONS + "JSON",
+    _EXTENSIONS + "JSONSchemaPropsOrStringArray",
+}
+_SCHEMA_OR_MORE = {_EXTENSIONS + "JSONSchemaPropsOrArray", _EXTENSIONS + "JSONSchemaPropsOrBool"}
+
+# Values that an absent list-map key stands for; the definitions' file has lost its "default"s.
+_KEY_DEFAULTS: dict[str, dict[str, Any]] = {
+    "io.k8s.api.core.v1.ContainerPort": {"protocol": "TCP"},
+    "io.k8s.api.core.v1.ServicePort": {"protocol": "TCP"},
+}
+_INTEGERS = {"int32": INT32, "int64": INT64}
+
+
+def definitions_file() -> Path:
+    found = importlib.util.find_spec("kubernetes_validate")
+    if found is None or not found.submodule_search_locations:
+        raise RuntimeError("the package kubernetes-validate is not installed; run scripts/setup")
+    folder = Path(found.submodule_search_locations[0]) / "kubernetes-json-schema"
+    files = sorted(folder.glob("v*/_definitions.json"))
+    if not files:
+        raise RuntimeError(f"no OpenAPI definitions under {folder}; reinstall kubernetes-validate")
+    return files[-1]
+
+
+@functools.cache
+def _bare() -> dict[str, bytes]:
+    """Every definition as JSON without descriptions."""
+    definitions = orjson.loads(definitions_file().read_bytes())["$defs"]
+    for definition in definitions.values():
+        _strip(definition)
+    return {name: orjson.dumps(definition) for name, definition in definitions.items()}
+
+
+def _strip(schema: dict[str, Any]) -> None:
+    schema.pop("description", None)
+    for child in schema.get("properties", {}).values():
+        _strip(child)
+
+
+_nodes: dict[str, Node] = {}
+
+
+def is_known(definition: str) -> bool:
+    return definition in _bare()
+
+
+def node_of(definition: str) -> Node:
+    """The shared node of a definition. Given out before its fields are filled in when definitions form a cycle."""
+    ready = _nodes.get(definition)
+    if ready is not None:
+        return ready
+    if definition in _SCALARS:
+        kind, code, go_type = _SCALARS[definition]
+        node = _nodes[definition] = Node(kind, code)
+        node.go_type = go_type
+        return node
+    if definition in _FREE:
+        node = _nodes[definition] = Node("object" if definition != _EXTENSIONS + "JSON" else "", ANY)
+        node.preserve_unknown = True
+        return node
+    if definition in _SCHEMA_OR_MORE:
+        node = node_of(_EXTENSIONS + "JSONSchemaProps").used_as()
+        node.code, node.type = LOOSE, ""
+        return _nodes.setdefault(definition, node)
+    schema = orjson.loads(_bare()[definition])
+    version, name = definition.split(".")[-2:]
+    node = _nodes[definition] = Node("object", STRUCT)
+    node.go_struct, node.go_type = name, f"{version}.{name}"
+    node.map_type = schema.get("x-kubernetes-map-type", "")
+    node.required = frozenset(schema.get("required", ()))
+    node.defaults = _KEY_DEFAULTS.get(definition, node.defaults)
+    for field, child in schema.get("properties", {}).items():
+        node.fields[field] = _compile(child)
+    return node
+
+
+def _compile(schema: dict[str, Any]) -> Node:
+    reference = schema.get("$ref")
+    if reference is not None:
+        node = node_of(reference[len(_PREFIX) :])
+        if "x-kubernetes-patch-strategy" in schema or "x-kubernetes-map-type" in schema:
+            node = node.used_as()
+            _annotate(node, schema)
+        return node
+    kind = schema.get("type", "")
+    if isinstance(kind, list):
+        kind = next(one for one in kind if one != "null")
+    node = Node(kind)
+    _annotate(node, schema)
+    if kind == "array":
+        node.code, node.items = LIST, _compile(schema["items"])
+        node.go_type = f"[]{node.items.go_type}"
+    elif kind == "object":
+        values = schema.get("additionalProperties")
+        node.code, node.values = MAP, _compile(values) if values else Node()
+        node.go_type = f"map[string]{node.values.go_type}"
+    else:
+        node.code, node.go_type = _scalar(kind, schema.get("format", ""))
+    return node
+
+
+def _scalar(kind: str, form: str) -> tuple[int, str]:
+    if kind == "integer":
+        return _INTEGERS.get(form, INT64), form or "int64"
+    if kind == "number":
+        return NUMBER, "float64"
+    if kind == "boolean":
+        return BOOL, "bool"
+    if kind == "string":
+        return (BYTES, "[]uint8") if form == "byte" else (STRING, "string")
+    return ANY, ""
+
+
+def _annotate(node: Node, schema: dict[str, Any]) -> None:
+    node.list_type = schema.get("x-kubernetes-list-type", node.list_type)
+    node.map_keys = tuple(schema.get("x-kubernetes-list-map-keys", ())) or node.map_keys
+    node.map_type = schema.get("x-kubernetes-map-type", node.map_type)
+    node.merge_key = schema.get("x-kubernetes-patch-merge-key", node.merge_key)
+    strategies = schema.get("x-kubernetes-patch-strategy")
+    if strategies:
+        node.strategies = frozenset(strategies.split(","))
