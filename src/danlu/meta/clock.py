@@ -1,0 +1,90 @@
+"""Time as Kubernetes writes it: RFC 3339 stamps in, `kubectl get`'s short ages out."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from functools import lru_cache
+
+
+def rfc3339(moment: float | datetime) -> str:
+    """Whole seconds: `2026-01-02T03:04:05Z`."""
+    if isinstance(moment, datetime):
+        moment = moment.timestamp()
+    return _second(int(moment // 1))
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def rfc3339_micro(moment: float | datetime) -> str:
+    """Microseconds, as Lease and events.k8s.io write them: `2026-01-02T03:04:05.000006Z`."""
+    if isinstance(moment, int | float):
+        moment = datetime.fromtimestamp(moment, UTC)
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def now_rfc3339() -> str:
+    return _second(int(time.time()))
+
+
+def now_rfc3339_micro() -> str:
+    return rfc3339_micro(time.time())
+
+
+def parse_time(text: str) -> datetime:
+    """Raises ValueError for what is no RFC 3339 stamp; the answer is in UTC."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None or "T" not in text.upper():
+        raise ValueError(f"not an RFC 3339 time: {text!r}")
+    return moment.astimezone(UTC)
+
+
+def seconds_between(earlier: str, later: str) -> float:
+    return (parse_time(later) - parse_time(earlier)).total_seconds()
+
+
+def age(text: str | None, now: datetime | float | None = None) -> str:
+    """How long ago, in kubectl's short form: `5m3s`; `<unknown>` where there is no time."""
+    if not text:
+        return "<unknown>"
+    try:
+        then = parse_time(text).timestamp()
+    except ValueError:
+        return "<invalid>"
+    if now is None:
+        now = time.time()
+    elif isinstance(now, datetime):
+        now = now.timestamp()
+    return human_duration(now - then)
+
+
+def human_duration(length: float) -> str:
+    seconds = int(length)
+    if seconds < -1:
+        return "<invalid>"
+    if length < 0:
+        return "0s"
+    if seconds < 120:
+        return f"{seconds}s"
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    if hours < 24 * 365 * 2:
+        return f"{days}d"
+    years = days // 365
+    return _two(years, "y", days % 365, "d") if years < 8 else f"{years}y"
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"

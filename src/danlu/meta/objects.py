@@ -1,0 +1,92 @@
+"""Reading and writing plain objects by dotted path, and the few names every object has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from danlu.meta.kind import Object
+
+
+def get(obj: Any, path: str, default: Any = None) -> Any:
+    """The value at `a.b.c`; `default` where a step is missing, null, or not a map."""
+    for step in path.split("."):
+        if not isinstance(obj, dict):
+            return default
+        obj = obj.get(step)
+        if obj is None:
+            return default
+    return obj
+
+
+def put(obj: Object, path: str, value: Any) -> None:
+    """Set `a.b.c`, making the maps on the way."""
+    *way, last = path.split(".")
+    for step in way:
+        below = obj.get(step)
+        if not isinstance(below, dict):
+            below = obj[step] = {}
+        obj = below
+    obj[last] = value
+
+
+def remove(obj: Object, path: str) -> bool:
+    """Drop `a.b.c`; whether it was there."""
+    *way, last = path.split(".")
+    for step in way:
+        below = obj.get(step)
+        if not isinstance(below, dict):
+            return False
+        obj = below
+    return obj.pop(last, _MISSING) is not _MISSING
+
+
+_MISSING = object()
+
+
+def copy(value: Any) -> Any:
+    """A deep copy of JSON data; several times quicker than `copy.deepcopy`."""
+    if type(value) is dict:
+        return {key: (copy(item) if type(item) in _CONTAINERS else item) for key, item in value.items()}
+    if type(value) is list:
+        return [(copy(item) if type(item) in _CONTAINERS else item) for item in value]
+    return value
+
+
+_CONTAINERS = (dict, list)
+
+
+def metadata(obj: Object) -> Object:
+    found = obj.get("metadata")
+    if not isinstance(found, dict):
+        found = obj["metadata"] = {}
+    return found
+
+
+def name(obj: Object) -> str:
+    return str((obj.get("metadata") or {}).get("name") or "")
+
+
+def namespace(obj: Object) -> str:
+    return str((obj.get("metadata") or {}).get("namespace") or "")
+
+
+def uid(obj: Object) -> str:
+    return str((obj.get("metadata") or {}).get("uid") or "")
+
+
+def labels_of(obj: Object) -> dict[str, str]:
+    """Not to be changed: an object without labels answers a map of nobody."""
+    return (obj.get("metadata") or {}).get("labels") or {}
+
+
+def annotations_of(obj: Object) -> dict[str, str]:
+    """Not to be changed, as `labels_of`."""
+    return (obj.get("metadata") or {}).get("annotations") or {}
+
+
+def key(obj: Object) -> tuple[str, str]:
+    return namespace(obj), name(obj)
+
+
+def is_deleting(obj: Object) -> bool:
+    return bool((obj.get("metadata") or {}).get("deletionTimestamp"))

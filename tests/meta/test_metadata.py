@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from danlu.meta.metadata import validate_metadata, validate_metadata_update
+from danlu.meta.names import as_dns_subdomain
+
+
+def messages(meta: dict[str, object], namespaced: bool = True) -> list[str]:
+    return [error.message() for error in validate_metadata(meta, namespaced, as_dns_subdomain)]
+
+
+def test_create() -> None:
+    assert messages({"name": "a", "namespace": "b", "labels": {"x": "y"}, "annotations": {"X/y": "any thing"}}) == []
+    assert messages({"namespace": "b"}) == ["metadata.name: Required value: name or generateName is required"]
+    assert messages({"name": "a"}) == ["metadata.namespace: Required value"]
+    assert messages({"name": "a", "namespace": "b"}, False) == [
+        "metadata.namespace: Forbidden: not allowed on this type"
+    ]
+    big = {"name": "a", "namespace": "b", "annotations": {"a": "x" * 300_000}}
+    assert messages(big) == ["metadata.annotations: Too long: may not be more than 262144 bytes"]
+    two = [{"apiVersion": "v1", "kind": "K", "name": name, "uid": "u", "controller": True} for name in "ab"]
+    assert (
+        'Found "true" in references for K/a and K/b'
+        in messages({"name": "a", "namespace": "b", "ownerReferences": two})[0]
+    )
+
+
+def test_update() -> None:
+    old = {"name": "a", "uid": "u", "resourceVersion": "1", "deletionTimestamp": "t", "finalizers": []}
+    new = {**old, "uid": "v", "finalizers": ["x/y"]}
+    assert [error.message() for error in validate_metadata_update(new, old)] == [
+        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new "
+        'finalizers []string{"x/y"}',
+        'metadata.uid: Invalid value: "v": field is immutable',
+    ]
+    assert validate_metadata_update(old, old) == []
