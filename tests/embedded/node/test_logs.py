@@ -66,7 +66,7 @@ async def test_tail_over_rotated_segments(tmp_path: Path, lines: int) -> None:
 async def test_timestamps_and_since(tmp_path: Path) -> None:
     writer = LogWriter(str(tmp_path / "0.log"))
     writer.write("stdout", b"old\n")
-    time.sleep(0.005)
+    await asyncio.sleep(0.005)
     now = time.time_ns()
     writer.write("stdout", b"new\nnewer\n")
     writer.write("stderr", b"last")
@@ -114,7 +114,8 @@ async def test_oldest_segments_go_and_the_reader_says_so(tmp_path: Path) -> None
     writer.close()
     assert len(logs.segments(str(tmp_path / "0.log"))) == 3
     shown = await everything(tmp_path / "0.log")
-    assert shown.startswith(b"[danlu: the oldest ") and shown.endswith(b"line 99\n")
+    assert shown.startswith(b"[danlu: the oldest ")
+    assert shown.endswith(b"line 99\n")
 
 
 async def test_a_writer_goes_on_where_another_stopped(tmp_path: Path) -> None:

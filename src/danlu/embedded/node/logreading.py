@@ -29,6 +29,9 @@ class LogOptions:
     stream: str = ""  # "", "stdout" or "stderr"
 
 
+EVERYTHING = LogOptions()
+
+
 class _Segment:
     """One open segment. Its file stays readable when the writer drops it, because it is open."""
 
@@ -72,7 +75,7 @@ class _Segment:
 
 
 async def read(
-    path: str, options: LogOptions = LogOptions(), ended: Callable[[], bool] = lambda: False
+    path: str, options: LogOptions = EVERYTHING, ended: Callable[[], bool] = lambda: False
 ) -> AsyncIterator[bytes]:
     """The log at `path`. A follower stops when the log was closed, or `ended()` says that its writer is gone."""
     left = options.limit_bytes
@@ -112,7 +115,7 @@ async def _formatted(path: str, options: LogOptions, ended: Callable[[], bool]) 
                     yield data
         finally:
             segment.close()
-        if not os.path.exists(segment_path(path, number + 1)) and not any(n > number for n in segments(path)):
+        if not any(found > number for found in segments(path)):
             return
         number, offset = number + 1, 0
 
@@ -121,12 +124,11 @@ async def _segment_blocks(
     path: str, segment: _Segment, offset: int, follow: bool, ended: Callable[[], bool]
 ) -> AsyncIterator[tuple[int, bytes]]:
     """(offset, bytes) up to the end of the segment; when following, until the end is known to be final."""
-    successor = segment_path(path, segment.number + 1)
     if follow:
         segment.load_index()
     while True:
         # Asked before reading: what is found final here is final for the bytes read below.
-        final = not follow or segment.closed or os.path.exists(successor) or ended()
+        final = not follow or segment.closed or _exists(path, segment.number + 1) or ended()
         size = segment.size()
         while offset < size:
             data = await asyncio.to_thread(os.pread, segment.data, min(BLOCK, size - offset), offset)
@@ -139,6 +141,10 @@ async def _segment_blocks(
         if not final:
             await asyncio.sleep(POLL_SECONDS)
             segment.load_index()
+
+
+def _exists(path: str, number: int) -> bool:
+    return os.path.exists(segment_path(path, number))
 
 
 def _start(path: str, numbers: list[int], options: LogOptions) -> tuple[int, int]:

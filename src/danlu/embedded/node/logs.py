@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 import struct
 import time
+from contextlib import suppress
 
 STDERR = 1  # flag: these bytes came on stderr
 ADDED = 2  # flag: a line feed of ours, to keep two streams from sharing a line
@@ -178,7 +179,5 @@ class LogWriter:
                 break
             path = segment_path(self.path, number)
             for name in (path, path + ".idx"):
-                try:
+                with suppress(FileNotFoundError):
                     os.unlink(name)
-                except FileNotFoundError:
-                    pass
