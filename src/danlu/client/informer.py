@@ -1,0 +1,282 @@
+"""`Informer`: the objects of one kind, kept current in memory by list + watch.
+
+Invariants:
+- The cache never goes back in time: an event older than what is cached is dropped. So the answer of a write may be put
+  in at once (`record`), and the watch's own, later copy of it changes nothing.
+- Every change is told to the handlers exactly once, in order, including those that a relist discovers.
+- A name reused by a new object (another uid) is told as DELETED of the old and ADDED of the new.
+- Objects in the cache are shared: nobody changes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import aclosing
+from typing import Any, TypeAlias, cast
+
+from danlu import errors
+from danlu.client.client import Client
+from danlu.meta.kind import Kind, Object
+
+log = logging.getLogger(__name__)
+
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+
+Handler = Callable[[str, Object, Object | None], None]
+"""(event type, object, what was cached before). For DELETED the object is its last state. Must not block."""
+
+IndexFunction = Callable[[Object], Iterable[Hashable]]
+
+Objects: TypeAlias = list[Object]  # spelled here because `Informer.list` hides the builtin inside the class
+Values: TypeAlias = list[Hashable]
+
+FIRST_BACKOFF_S = 0.2
+LONGEST_BACKOFF_S = 30.0
+
+
+class Informer:
+    def __init__(
+        self, client: Client, kind: Kind, namespace: str | None = None, labels: str = "", fields: str = ""
+    ) -> None:
+        self.client = client
+        self.kind = kind
+        self.namespace = namespace
+        self.labels = labels
+        self.fields = fields
+        self.resource_version = ""  # up to where the watch has been read
+        self._objects: dict[str, dict[str, Object]] = {}
+        self._indexes: dict[str, tuple[IndexFunction, dict[Hashable, dict[tuple[str, str], Object]]]] = {}
+        self._handlers: list[Handler] = []
+        self._synced = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    # -- reading
+
+    def get(self, namespace: str | None, name: str) -> Object | None:
+        return self._objects.get(namespace or "", {}).get(name)
+
+    def list(self, namespace: str | None = None) -> Objects:
+        if namespace is not None:
+            return [*self._objects.get(namespace, {}).values()]
+        return [obj for names in self._objects.values() for obj in names.values()]
+
+    def by_index(self, index: str, value: Hashable) -> Objects:
+        return [*self._indexes[index][1].get(value, {}).values()]
+
+    def index_values(self, index: str) -> Values:
+        return [*self._indexes[index][1]]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._objects.values()))
+
+    # -- set-up
+
+    def add_index(self, name: str, values: IndexFunction) -> None:
+        """Adding the same name again is allowed and does nothing, so that users of a shared informer need no order."""
+        if name in self._indexes:
+            return
+        self._indexes[name] = (values, {})
+        for obj in self.list():
+            self._index_one(name, None, obj)
+
+    def add_handler(self, handler: Handler) -> None:
+        """A handler that comes late is told of what is already known."""
+        self._handlers.append(handler)
+        for obj in self.list():
+            self._tell([handler], ADDED, obj, None)
+
+    # -- running
+
+    def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"informer {self.kind.resource}")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def synced(self) -> None:
+        """Returns when the first list is in the cache."""
+        await self._synced.wait()
+
+    @property
+    def has_synced(self) -> bool:
+        return self._synced.is_set()
+
+    async def _run(self) -> None:
+        backoff = FIRST_BACKOFF_S
+        while True:
+            try:
+                if not self.resource_version:
+                    await self._relist()
+                if await self._follow():
+                    backoff = FIRST_BACKOFF_S
+            except errors.Expired:
+                log.debug("watch of %s is too old, listing again", self.kind.resource)
+                self.resource_version = ""
+                await asyncio.sleep(FIRST_BACKOFF_S / 10)
+                continue
+            except Exception as error:
+                # A server that is not there yet, or went away: the cache stays as it was meanwhile.
+                log.info("watch of %s: %s; trying again in %.1f s", self.kind.resource, error, backoff)
+            else:
+                continue
+            await asyncio.sleep(backoff * random.uniform(1.0, 1.3))
+            backoff = min(backoff * 2, LONGEST_BACKOFF_S)
+
+    async def _relist(self) -> None:
+        found = await self.client.list(self.kind, self.namespace, labels=self.labels, fields=self.fields)
+        self.replace(found.items, found.resource_version)
+
+    async def _follow(self) -> bool:
+        """Reads one watch to its end. True when it brought anything."""
+        heard = False
+        stream = self.client.watch(
+            self.kind,
+            self.namespace,
+            since=self.resource_version,
+            labels=self.labels,
+            fields=self.fields,
+            timeout_s=random.randint(300, 600),  # so that a silently dead connection is noticed, not all at once
+        )
+        async with aclosing(cast(Any, stream)) as events:
+            async for event in events:
+                heard = True
+                obj = event.object
+                if event.type == DELETED:
+                    self._remove(obj)
+                elif event.type != "BOOKMARK":
+                    self._put(obj)
+                self.resource_version = obj["metadata"]["resourceVersion"]
+        if not heard:
+            await asyncio.sleep(FIRST_BACKOFF_S)  # a server that ends every watch at once must not make us spin
+        return heard
+
+    # -- changing the cache
+
+    def replace(self, items: Iterable[Object], resource_version: str) -> None:
+        """The cache becomes this list; the differences are told as events. Newer own writes stay."""
+        listed = set()
+        for obj in items:
+            listed.add(_key(obj))
+            self._put(obj)
+        for obj in self.list():
+            if _key(obj) not in listed and not _newer(_version(obj), resource_version):
+                self._drop(obj, obj)
+        self.resource_version = resource_version
+        self._synced.set()
+
+    def record(self, obj: Object) -> None:
+        """Takes in the answer of a write, so that the writer reads what it wrote before the watch brings it.
+
+        Only for an informer without selectors: whether the object belongs into a selection is the server's to say.
+        """
+        if self.labels or self.fields or not self._synced.is_set():
+            return
+        if self.namespace and obj["metadata"].get("namespace") != self.namespace:
+            return
+        # If the watch is already past this version, whatever became of the object has been told.
+        if _newer(_version(obj), self.resource_version):
+            self._put(obj)
+
+    def record_deletion(self, obj: Object) -> None:
+        """Takes in that a delete was granted: the cached object counts as terminating until the watch removes it."""
+        meta = obj["metadata"]
+        if meta.get("deletionTimestamp") and meta.get("resourceVersion"):
+            self.record(obj)
+        cached = self.get(meta.get("namespace"), meta["name"])
+        if cached is None or (meta.get("uid") and cached["metadata"].get("uid") != meta["uid"]):
+            return
+        if not cached["metadata"].get("deletionTimestamp"):
+            marked = {**cached, "metadata": {**cached["metadata"], "deletionTimestamp": "1970-01-01T00:00:00Z"}}
+            self._store(marked, cached)
+
+    def _put(self, obj: Object) -> None:
+        meta = obj["metadata"]
+        cached = self.get(meta.get("namespace"), meta["name"])
+        if cached is None:
+            self._store(obj, None)
+            self._tell(self._handlers, ADDED, obj, None)
+            return
+        if _version(cached) == _version(obj) or _newer(_version(cached), _version(obj)):
+            return
+        if cached["metadata"].get("uid") != meta.get("uid"):
+            self._drop(cached, cached)
+            self._put(obj)
+            return
+        self._store(obj, cached)
+        self._tell(self._handlers, MODIFIED, obj, cached)
+
+    def _remove(self, obj: Object) -> None:
+        meta = obj["metadata"]
+        cached = self.get(meta.get("namespace"), meta["name"])
+        if cached is not None and cached["metadata"].get("uid") == meta.get("uid"):
+            self._drop(cached, obj)
+
+    def _store(self, obj: Object, cached: Object | None) -> None:
+        namespace, name = _key(obj)
+        self._objects.setdefault(namespace, {})[name] = obj
+        for index in self._indexes:
+            self._index_one(index, cached, obj)
+
+    def _drop(self, cached: Object, last: Object) -> None:
+        namespace, name = _key(cached)
+        del self._objects[namespace][name]
+        if not self._objects[namespace]:
+            del self._objects[namespace]
+        for index in self._indexes:
+            self._index_one(index, cached, None)
+        self._tell(self._handlers, DELETED, last, cached)
+
+    def _index_one(self, name: str, old: Object | None, new: Object | None) -> None:
+        values, entries = self._indexes[name]
+        if old is not None:
+            key = _key(old)
+            for value in values(old):
+                bucket = entries.get(value)
+                if bucket is not None:
+                    bucket.pop(key, None)
+                    if not bucket:
+                        del entries[value]
+        if new is not None:
+            for value in values(new):
+                entries.setdefault(value, {})[_key(new)] = new
+
+    def _tell(self, handlers: Iterable[Handler], event: str, obj: Object, old: Object | None) -> None:
+        for handler in handlers:
+            try:
+                handler(event, obj, old)
+            except Exception:  # one listener's bug is not the others' loss
+                log.exception("a handler of %s failed on %s %s", self.kind.resource, event, _key(obj))
+
+
+def _key(obj: Object) -> tuple[str, str]:
+    meta = obj["metadata"]
+    return meta.get("namespace") or "", meta["name"]
+
+
+def _version(obj: Object) -> str:
+    return obj["metadata"].get("resourceVersion") or ""
+
+
+def _newer(one: str, other: str) -> bool:
+    """Versions are one growing counter of the server; of what is not a number nothing is known."""
+    try:
+        return int(one) > int(other)
+    except ValueError:
+        return False
+
+
+def owner_uids(obj: Object) -> list[Hashable]:
+    """Index function: the uids of all owners."""
+    return [owner["uid"] for owner in obj["metadata"].get("ownerReferences") or ()]
+
+
+def controller_uid(obj: Object) -> list[Hashable]:
+    """Index function: the uid of the owner that controls the object, when there is one."""
+    return [o["uid"] for o in obj["metadata"].get("ownerReferences") or () if o.get("controller")]

@@ -1,0 +1,129 @@
+"""Leader election by a Lease: of several copies of one program, one works and the others stand by.
+
+A lease is taken over only when it has not changed for its whole duration as seen on *our* clock, so that clocks of
+different machines need not agree. A leader that could not renew in time stops before another may begin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from danlu import errors
+from danlu.client.client import Client
+from danlu.meta.kind import Object
+from danlu.meta.wellknown import LEASE
+
+log = logging.getLogger(__name__)
+
+
+class LeaderElection:
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        namespace: str,
+        identity: str,
+        *,
+        duration_s: float = 15.0,
+        renew_deadline_s: float = 10.0,
+        retry_s: float = 2.0,
+    ) -> None:
+        self.client = client
+        self.name, self.namespace, self.identity = name, namespace, identity
+        self.duration_s, self.renew_deadline_s, self.retry_s = duration_s, renew_deadline_s, retry_s
+        self.leading = False
+        self._seen = ""  # resourceVersion of the lease when last looked at
+        self._seen_at = float("-inf")  # and when, on our own clock
+
+    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Waits to lead, then runs `work`; cancels it and returns when leadership is lost. Cancel to stop."""
+        while not await self._try():
+            await asyncio.sleep(self.retry_s)
+        self.leading = True
+        log.info("%s leads %s/%s", self.identity, self.namespace, self.name)
+        working = asyncio.ensure_future(work())
+        renewing = asyncio.create_task(self._renew())
+        try:
+            done, _ = await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
+            if working in done:
+                working.result()
+        finally:
+            self.leading = False
+            for task in (working, renewing):
+                task.cancel()
+            await asyncio.gather(working, renewing, return_exceptions=True)
+            await self._release()
+
+    async def _renew(self) -> None:
+        last = time.monotonic()
+        while time.monotonic() - last < self.renew_deadline_s:
+            await asyncio.sleep(self.retry_s)
+            try:
+                renewed = await asyncio.wait_for(self._try(), self.renew_deadline_s)
+            except TimeoutError:
+                renewed = False
+            if renewed:
+                last = time.monotonic()
+        log.warning("%s lost %s/%s", self.identity, self.namespace, self.name)
+
+    async def _try(self) -> bool:
+        try:
+            return await self._take()
+        except errors.ApiError as error:
+            log.debug("lease %s/%s: %s", self.namespace, self.name, error)
+            return False
+
+    async def _take(self) -> bool:
+        now = _micro_now()
+        try:
+            lease = await self.client.get(LEASE, self.name, self.namespace)
+        except errors.NotFound:
+            lease = {
+                "apiVersion": LEASE.api_version,
+                "kind": LEASE.kind,
+                "metadata": {"name": self.name, "namespace": self.namespace},
+                "spec": self._spec({}, now),
+            }
+            await self.client.create(LEASE, lease, self.namespace)
+            return True
+        spec = lease.get("spec") or {}
+        holder = spec.get("holderIdentity") or ""
+        version = lease["metadata"]["resourceVersion"]
+        if version != self._seen:
+            self._seen, self._seen_at = version, time.monotonic()
+        held_s = float(spec.get("leaseDurationSeconds") or self.duration_s)
+        if holder and holder != self.identity and time.monotonic() - self._seen_at < held_s:
+            return False
+        updated = await self.client.update(LEASE, {**lease, "spec": self._spec(spec, now)})
+        self._seen, self._seen_at = updated["metadata"]["resourceVersion"], time.monotonic()
+        return True
+
+    def _spec(self, old: Object, now: str) -> Object:
+        mine = old.get("holderIdentity") == self.identity
+        transitions = int(old.get("leaseTransitions") or 0)
+        return {
+            **old,
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": max(1, int(self.duration_s)),
+            "acquireTime": old.get("acquireTime", now) if mine else now,
+            "renewTime": now,
+            "leaseTransitions": transitions if mine or not old else transitions + 1,
+        }
+
+    async def _release(self) -> None:
+        """Lets the next one begin at once; if that fails it begins when the lease has run out."""
+        try:
+            lease = await self.client.get(LEASE, self.name, self.namespace)
+            if lease["spec"].get("holderIdentity") == self.identity:
+                spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _micro_now()}
+                await self.client.update(LEASE, {**lease, "spec": spec})
+        except errors.ApiError as error:
+            log.debug("lease %s/%s not released: %s", self.namespace, self.name, error)
+
+
+def _micro_now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

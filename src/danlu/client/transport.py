@@ -1,0 +1,31 @@
+"""`Transport`: how one request reaches an API server: over HTTP(S), or in the same process without a socket."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+Query = Sequence[tuple[str, str]]
+
+
+@dataclass(slots=True)
+class TransportResponse:
+    """`body` is an iterator when the answer is a stream (a watch, a followed log), else the whole of it."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | AsyncIterator[bytes] = b""
+
+
+class Transport(Protocol):
+    async def request(
+        self, method: str, path: str, query: Query, headers: Mapping[str, str], body: bytes
+    ) -> TransportResponse: ...
+
+    async def close(self) -> None: ...
+
+
+def asks_for_a_stream(query: Query) -> bool:
+    """Whether a successful answer to this query has no end of its own."""
+    return any(name in ("watch", "follow") and value in ("1", "true", "True", "") for name, value in query)

@@ -1,0 +1,122 @@
+"""Carries out an `Outcome`, writing only what differs: a write costs a sync to disk and wakes every watcher."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from danlu import errors
+from danlu.client.client import Client
+from danlu.client.informer import Informer
+from danlu.meta import wellknown
+from danlu.meta.kind import Kind, Object
+from danlu.runtime.reconcile import Outcome
+from danlu.runtime.recorder import EventRecorder
+
+Observed = Mapping[tuple[str, str], Informer]
+"""Informers by (apiVersion, kind): where the live state of children is looked up."""
+
+
+class Applier:
+    """Writes children by server-side apply under one manager's name, and the status of their parent."""
+
+    def __init__(
+        self,
+        client: Client,
+        manager: str,
+        recorder: EventRecorder,
+        informers: Iterable[Informer] = (),
+        kinds: Iterable[Kind] = (),
+    ) -> None:
+        self.client = client
+        self.manager = manager
+        self.recorder = recorder
+        self._informers: Observed = {(i.kind.api_version, i.kind.kind): i for i in informers}
+        self._kinds = {(k.api_version, k.kind): k for k in (*BUILT_IN, *kinds)}
+        self._kinds.update({key: informer.kind for key, informer in self._informers.items()})
+
+    async def carry_out(self, kind: Kind, parent: Object, outcome: Outcome) -> None:
+        """Children first, status last: a status never tells of what has not been written."""
+        for child in outcome.delete:
+            await self._delete(child)
+        for child in outcome.apply:
+            await self.apply(child)
+        if outcome.status is not None:
+            await write_status(self.client, kind, parent, outcome.status)
+        for note in outcome.events:
+            self.recorder.event(note.about or parent, note.type, note.reason, note.message)
+
+    async def apply(self, wanted: Object) -> Object:
+        kind = self.kind_of(wanted)
+        meta = wanted["metadata"]
+        live = await self._live(kind, meta.get("namespace"), meta["name"])
+        if live is not None and not differs(wanted, live, self.manager):
+            return live
+        return await self.client.patch(
+            kind, meta["name"], meta.get("namespace"), wanted, type="apply", manager=self.manager, force=True
+        )
+
+    def kind_of(self, obj: Object) -> Kind:
+        return self._kinds[obj["apiVersion"], obj["kind"]]
+
+    async def _live(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
+        informer = self._informers.get((kind.api_version, kind.kind))
+        if informer is not None:
+            return informer.get(namespace, name)
+        try:
+            return await self.client.get(kind, name, namespace)
+        except errors.NotFound:
+            return None
+
+    async def _delete(self, child: Object) -> None:
+        meta = child["metadata"]
+        if meta.get("deletionTimestamp"):
+            return
+        # Not found, or another of the same name: the one that was meant is no more.
+        with contextlib.suppress(errors.NotFound, errors.Conflict):
+            await self.client.delete(
+                self.kind_of(child), meta["name"], meta.get("namespace"), propagation="Background", uid=meta.get("uid")
+            )
+
+
+async def write_status(client: Client, kind: Kind, obj: Object, status: Mapping[str, Any]) -> Object:
+    """The object with this status; no write when it has it already."""
+    if (obj.get("status") or {}) == status:
+        return obj
+    return await client.update_status(kind, {**obj, "status": dict(status)})
+
+
+def differs(wanted: Object, live: Object, manager: str) -> bool:
+    """Whether applying `wanted` would change `live`: a value that is not so, or a field we own and no longer want."""
+    if not _covers(live, wanted):
+        return True
+    for entry in live["metadata"].get("managedFields") or ():
+        if entry.get("manager") == manager and entry.get("operation") == "Apply" and not entry.get("subresource"):
+            return _owns_more(entry.get("fieldsV1") or {}, wanted)
+    return True  # never applied by us
+
+
+def _covers(live: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return isinstance(live, dict) and all(
+            name in live and _covers(live[name], value) for name, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        if not isinstance(live, list) or len(live) != len(wanted):
+            return False
+        return all(_covers(have, want) for have, want in zip(live, wanted, strict=True))
+    return bool(live == wanted)
+
+
+def _owns_more(fields: Mapping[str, Any], wanted: Any) -> bool:
+    """Only named fields are looked at: elements of lists are compared by `_covers`."""
+    if not isinstance(wanted, dict):
+        return False
+    for name, inner in fields.items():
+        if name.startswith("f:") and (name[2:] not in wanted or _owns_more(inner, wanted[name[2:]])):
+            return True
+    return False
+
+
+BUILT_IN: tuple[Kind, ...] = tuple(value for value in vars(wellknown).values() if isinstance(value, Kind))

@@ -1,0 +1,114 @@
+"""`Controller`: workers that take requests from a queue and reconcile them.
+
+One broken object never stops the others: its error is logged once per attempt and the object waits longer each time,
+while the workers go on. A conflict is not an error but news that the cache was old: it is tried again quietly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from danlu import errors
+from danlu.client.informer import Informer
+from danlu.meta.kind import Kind, Object
+from danlu.runtime.queue import FIRST_DELAY_S, LONGEST_DELAY_S, Closed, Queue
+from danlu.runtime.reconcile import Reconcile, Request
+
+log = logging.getLogger(__name__)
+
+DEFAULT_WORKERS = 8  # a reconcile mostly waits for writes; those of different objects share one fsync
+
+
+class Controller:
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile,
+        *,
+        workers: int = DEFAULT_WORKERS,
+        first_delay_s: float = FIRST_DELAY_S,
+        longest_delay_s: float = LONGEST_DELAY_S,
+    ) -> None:
+        self.name = name
+        self.queue: Queue[Request] = Queue(first_delay_s=first_delay_s, longest_delay_s=longest_delay_s)
+        self._reconcile = reconcile
+        self._workers = workers
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # -- what wakes it
+
+    def watches(self, informer: Informer, requests: Callable[[Object], Iterable[Request]] | None = None) -> None:
+        """Each change asks for a reconcile of the object itself, or of what `requests` makes of it."""
+        to_requests = requests or _itself
+
+        def changed(_event: str, obj: Object, old: Object | None) -> None:
+            for request in to_requests(obj):
+                self.queue.add(request)
+            if old is not None and requests is not None:
+                for request in to_requests(old):  # who it belonged to before must hear of it too
+                    self.queue.add(request)
+
+        informer.add_handler(changed)
+
+    def owns(self, informer: Informer, owner: Kind) -> None:
+        """Each change of a child asks for a reconcile of the `owner` that controls it."""
+        self.watches(informer, lambda obj: _controlled_by(obj, owner))
+
+    # -- running
+
+    def start(self) -> None:
+        if not self._tasks:
+            self._tasks = [
+                asyncio.create_task(self._work(), name=f"{self.name} worker {n}") for n in range(self._workers)
+            ]
+
+    async def stop(self) -> None:
+        self.queue.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                request = await self.queue.get()
+            except Closed:
+                return
+            try:
+                await self.process(request)
+            finally:
+                self.queue.done(request)
+
+    async def process(self, request: Request) -> None:
+        """One attempt at one request; what comes of a failure is decided here and nowhere else."""
+        try:
+            outcome = await self._reconcile(request)
+        except errors.Conflict as error:
+            self.queue.add_failed(request)
+            log.debug("%s: %s: %s; again", self.name, request, error)
+        except Exception as error:
+            delay = self.queue.add_failed(request)
+            known = isinstance(error, errors.ApiError)
+            log.warning("%s: %s: %s; again in %.3g s", self.name, request, error, delay, exc_info=not known)
+        else:
+            self.queue.forget(request)
+            if outcome is not None and outcome.requeue_after is not None:
+                self.queue.add_after(request, outcome.requeue_after)
+
+
+def _itself(obj: Object) -> list[Request]:
+    return [Request(obj["metadata"].get("namespace") or "", obj["metadata"]["name"])]
+
+
+def _controlled_by(obj: Object, owner: Kind) -> list[Request]:
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            # The version may differ from ours, the group may not.
+            group = reference["apiVersion"].rpartition("/")[0]
+            if reference["kind"] == owner.kind and group == owner.group:
+                namespace = (obj["metadata"].get("namespace") or "") if owner.namespaced else ""
+                return [Request(namespace, reference["name"])]
+    return []
