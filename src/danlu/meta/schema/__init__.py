@@ -10,7 +10,7 @@ import copy
 import functools
 from typing import TYPE_CHECKING, Any
 
-from danlu.meta.schema import decoding, native as _native
+from danlu.meta.schema import decoding, definitions
 from danlu.meta.schema.decoding import Decoded, TypeProblem
 from danlu.meta.schema.node import Node
 
@@ -65,11 +65,11 @@ class Schema:
 @functools.cache
 def native(definition: str) -> Schema:
     """The schema of a built-in kind by its definition's name, `io.k8s.api.core.v1.Pod`."""
-    return Schema(_native.node_of(definition))
+    return Schema(definitions.node_of(definition))
 
 
 def structural(open_api_v3_schema: dict[str, Any], *, preserve_unknown: bool = False) -> Schema:
     """The schema of one version of a CustomResourceDefinition."""
-    from danlu.meta.schema import structural as _structural
+    from danlu.meta.schema import custom
 
-    return _structural.compile_schema(open_api_v3_schema, preserve_unknown=preserve_unknown)
+    return custom.compile_schema(open_api_v3_schema, preserve_unknown=preserve_unknown)
