@@ -1,0 +1,125 @@
+"""Finding again, after `danlu up` was killed, the containers that went on without it.
+
+For each attempt on disk exactly one of these holds, and each has one answer:
+
+1. exit.json is there: it is over, and this is how it ended.
+2. The lock is held: a shim lives (or the old spawner is just forking it): connect and follow.
+3. The lock is free and there is a `pid`: the shim was killed. Its container died with it; what should still live under
+   that very pid and start time is ended. It is lost: ContainerStatusUnknown, 137.
+4. The lock is free and there is no `pid`: it was meant to start and never did. It is closed the same way, by an
+   exit.json written while we hold the lock, so that a late shim cannot begin; the pod worker starts the next attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+from danlu.embedded.node.processes import LOST, LOST_MESSAGE, Container, Containers, read_exit, write_whole
+from danlu.embedded.node.shim import Exit, start_time
+
+PATIENCE_S = 5.0
+NEVER_STARTED = "NeverStarted"
+"""The reason of case 4; not shown to anyone: that attempt does not count."""
+
+
+async def adopt(containers: Containers, pod_uid: str) -> list[Container]:
+    """All attempts of a pod, oldest first for each container, each followed or known to be over."""
+    found = []
+    for folder in _attempts(containers.pod_folder(pod_uid)):
+        container = _load(folder, pod_uid)
+        if container is not None:
+            await _resolve(containers, container)
+            found.append(container)
+    return found
+
+
+def pods_on_disk(data_dir: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in os.scandir(data_dir / "pods") if entry.is_dir())
+    except FileNotFoundError:
+        return []
+
+
+def _attempts(pod_folder: Path) -> list[Path]:
+    found = []
+    with contextlib.suppress(FileNotFoundError):
+        for name in sorted(os.listdir(pod_folder / "containers")):
+            numbers = [entry for entry in os.listdir(pod_folder / "containers" / name) if entry.isdigit()]
+            found += [pod_folder / "containers" / name / number for number in sorted(numbers, key=int)]
+    return found
+
+
+def _load(folder: Path, pod_uid: str) -> Container | None:
+    try:
+        spec = json.loads((folder / "spec.json").read_text())
+    except (OSError, ValueError):
+        return None  # killed before the intent was whole: nothing can have been started
+    container = Container(spec["id"], pod_uid, folder.parent.name, int(folder.name), folder, spec)
+    with contextlib.suppress(OSError, ValueError):
+        container.started_at = json.loads((folder / "state.json").read_text())["started_at"]
+    return container
+
+
+async def _resolve(containers: Containers, container: Container) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        ended = read_exit(container.folder)
+        if ended is not None:
+            containers.add_ended(container, ended)
+            return
+        lock = _lock(container.folder)
+        if lock is not None:
+            try:
+                containers.add_ended(container, _close(container))
+            finally:
+                os.close(lock)
+            return
+        try:
+            containers.follow(container)
+            await container.settled.wait()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.02)  # it has the lock and no socket: it begins, or it ends right now
+
+
+def _lock(folder: Path) -> int | None:
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _close(container: Container) -> Exit:
+    """Writes the end of an attempt that has no shim; the caller holds its lock."""
+    ended = read_exit(container.folder)
+    if ended is not None:
+        return ended
+    reason = NEVER_STARTED
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        written = json.loads((container.folder / "pid").read_text())
+        reason = LOST
+        if start_time(written["pid"]) == written["start"] != 0:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(written["pid"], signal.SIGKILL)
+    ended = {
+        "exit_code": 137,
+        "signal": 0,
+        "reason": reason,
+        "message": LOST_MESSAGE,
+        "started_at": container.started_at,
+        "finished_at": time.time(),
+    }
+    write_whole(container.folder / "exit.json", ended)
+    return ended

@@ -1,0 +1,484 @@
+"""The container's view of the machine: its own file tree, host name and user, made with namespaces and no programs.
+
+Runs in a freshly forked, single-threaded child of the shim, between fork and exec, and needs only the standard library.
+Three modes, found by trying (`detect`):
+
+- ``root``: mount and uts namespaces directly;
+- ``user``: the same inside a user namespace, so that an ordinary user may do it;
+- ``none``: degraded. No namespace can be made (macOS, locked-down hosts): a plain process, volumes by symbolic links
+  where the path can be made.
+
+The tree: the container's writable layer (a folder on disk) is the root. System folders of the host are bound into it
+read-only, /proc and /sys come from the host, /dev is made fresh, and everything else (/tmp, /run, /var, /root, /home,
+and whatever the container makes) is the layer's own. Volumes are bound last, shortest path first. A mount point that
+is missing inside a read-only folder is made by laying a skeleton over that folder (a read-only overlay; where the
+kernel refuses one, a folder of single binds).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict
+
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWUSER = 0x20000, 0x4000000, 0x10000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+MNT_DETACH = 2
+AT_FDCWD, AT_RECURSIVE = -100, 0x8000
+SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+SYS_MOUNT_SETATTR = 442
+PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 24, 38
+
+SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "snap", "gnu")
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+OLD_ROOT = "/.danlu-host"
+
+CAPABILITIES = (
+    "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE "
+    "NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN "
+    "SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE "
+    "MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE"
+).split()
+DEFAULT_CAPABILITIES = frozenset(
+    "CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID SETPCAP NET_BIND_SERVICE NET_RAW SYS_CHROOT MKNOD AUDIT_WRITE "
+    "SETFCAP".split()
+)
+"""What container runtimes leave a container that asks for nothing."""
+
+
+class Mount(TypedDict):
+    source: str
+    target: str
+    read_only: bool
+    is_file: bool
+
+
+class Sandbox(TypedDict):
+    """What `enter` needs to know; a part of the container's spec.json."""
+
+    mode: str
+    root: str  # the writable layer, an existing folder
+    hostname: str  # "" keeps the host's
+    mounts: list[Mount]
+    cwd: str
+    uid: NotRequired[int | None]
+    gid: NotRequired[int | None]
+    groups: NotRequired[list[int]]
+    devices: NotRequired[list[str]]  # device nodes of the host, e.g. /dev/nvidia0
+    privileged: NotRequired[bool]
+    add_capabilities: NotRequired[list[str]]
+    drop_capabilities: NotRequired[list[str]]
+    no_new_privs: NotRequired[bool]
+    read_only_root: NotRequired[bool]
+    cpus: NotRequired[list[int]]  # CPU affinity; empty leaves it
+    host_network: NotRequired[bool]
+
+
+class SandboxError(Exception):
+    """The container's surroundings could not be made; the message is for the pod's status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    mode: str  # "root", "user" or "none"
+    reason: str  # one line for `danlu status`
+
+
+# ---------------------------------------------------------------- system calls
+
+_libc: Any = None
+
+
+def _c() -> Any:
+    global _libc
+    if _libc is None:
+        _libc = ctypes.CDLL(None, use_errno=True)
+    return _libc
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    def raw(text: str | None) -> bytes | None:
+        return None if text is None else os.fsencode(text)
+
+    _check(_c().mount(raw(source), raw(target), raw(kind), ctypes.c_ulong(flags), raw(data)), f"mount {target}")
+
+
+def unshare(flags: int) -> None:
+    _check(_c().unshare(flags), "unshare")
+
+
+def setns(fd: int, kind: int) -> None:
+    _check(_c().setns(fd, kind), "setns")
+
+
+def prctl(option: int, value: int) -> int:
+    return int(_c().prctl(option, ctypes.c_ulong(value), 0, 0, 0))
+
+
+def pivot_root(new: str, old: str) -> None:
+    number = SYS_PIVOT_ROOT.get(os.uname().machine)
+    if number is None:
+        raise OSError(errno.ENOSYS, f"pivot_root is not known on {os.uname().machine}")
+    _check(_c().syscall(number, os.fsencode(new), os.fsencode(old)), "pivot_root")
+
+
+def make_read_only(target: str) -> None:
+    """Whole subtree where the kernel can (5.12), else the top mount alone."""
+    attributes = (ctypes.c_uint64 * 4)(1, 0, 0, 0)  # MOUNT_ATTR_RDONLY
+    done = _c().syscall(SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), AT_RECURSIVE, ctypes.byref(attributes), 32)
+    if done == 0:
+        return
+    # Flags that the host set are locked in a user namespace: a remount has to repeat them.
+    kept = os.statvfs(target).f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    mount(None, target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
+
+
+# ---------------------------------------------------------------- detection
+
+
+def detect() -> Capabilities:
+    """Tries each mode in a child. Call it from a single-threaded process."""
+    if not sys.platform.startswith("linux"):
+        return Capabilities("none", f"{sys.platform} has no namespaces: containers share the host's file tree")
+    problems: list[str] = []
+    for mode in ("root", "user"):
+        if mode == "root" and os.geteuid() != 0:
+            continue
+        problem = _attempt(mode)
+        if not problem:
+            who = "as root" if mode == "root" else "through user namespaces"
+            return Capabilities(mode, f"each container has its own file tree and host name ({who})")
+        problems.append(problem)
+    return Capabilities("none", f"containers share the host's file tree: {'; '.join(problems)}")
+
+
+def capabilities() -> Capabilities:
+    """For `danlu status`: asks a fresh interpreter, because a process with threads must not fork and unshare."""
+    import subprocess
+
+    code = f"import sys; sys.path.append({os.path.dirname(__file__)!r}); import sandbox; sandbox.print_detected()"
+    answer = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        return Capabilities("none", answer.stderr.strip().rsplit("\n", 1)[-1])
+    found = json.loads(answer.stdout)
+    return Capabilities(found["mode"], found["reason"])
+
+
+def print_detected() -> None:
+    found = detect()
+    print(json.dumps({"mode": found.mode, "reason": found.reason}))
+
+
+def _attempt(mode: str) -> str:
+    """ "" when a sandbox of this mode can be entered, else why not."""
+    folder = tempfile.mkdtemp(prefix="danlu-sandbox-")
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        problem = ""
+        try:
+            root = os.path.join(folder, "root")
+            os.mkdir(root)
+            enter({"mode": mode, "root": root, "hostname": "danlu-probe", "mounts": [], "cwd": "/"})
+        except BaseException as error:  # whatever it is, it is the answer
+            problem = str(error) or type(error).__name__
+        os.write(writer, problem.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        problem = answer.read().decode()
+    os.waitpid(child, 0)
+    shutil.rmtree(folder, ignore_errors=True)
+    return problem
+
+
+# ---------------------------------------------------------------- entering
+
+
+def enter(box: Sandbox) -> None:
+    """Puts the calling process into its sandbox, up to (not including) giving up privileges: see `drop_privileges`."""
+    try:
+        if box["mode"] == "none":
+            _enter_degraded(box)
+        else:
+            _enter_namespaces(box)
+    except OSError as error:
+        raise SandboxError(error.strerror or str(error)) from error
+
+
+def _enter_namespaces(box: Sandbox) -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    flags = CLONE_NEWNS | (CLONE_NEWUTS if box["hostname"] else 0)
+    if box["mode"] == "user":
+        unshare(flags | CLONE_NEWUSER)
+        _map_user(uid, gid, box.get("uid") or 0, box.get("gid") or 0)
+    else:
+        unshare(flags)
+    mount(None, "/", None, MS_REC | MS_PRIVATE)
+    _build_root(box)
+    if box["hostname"]:
+        socket.sethostname(box["hostname"])
+    _go_to(box["cwd"])
+
+
+def _map_user(uid: int, gid: int, inside_uid: int, inside_gid: int) -> None:
+    for path, text in (
+        ("/proc/self/setgroups", "deny"),
+        ("/proc/self/uid_map", f"{inside_uid} {uid} 1"),
+        ("/proc/self/gid_map", f"{inside_gid} {gid} 1"),
+    ):
+        with open(path, "w") as file:
+            file.write(text)
+
+
+def _go_to(cwd: str) -> None:
+    try:
+        os.makedirs(cwd, exist_ok=True)
+        os.chdir(cwd)
+    except OSError as error:
+        problem = (error.strerror or "").lower()
+        raise SandboxError(f'chdir to cwd ("{cwd}") set in config.json failed: {problem}') from error
+
+
+def _build_root(box: Sandbox) -> None:
+    root = box["root"]
+    mounts = sorted(box["mounts"], key=lambda entry: entry["target"].rstrip("/").count("/"))
+    mount(root, root, None, MS_BIND | MS_REC)
+    folders, links = _system_folders()
+    for link, to in links.items():
+        if not os.path.lexists(f"{root}/{link}"):
+            os.symlink(to, f"{root}/{link}")
+    resolved = [(_inside_system(entry["target"], folders, links), entry) for entry in mounts]
+    for folder in folders:
+        os.makedirs(f"{root}/{folder}", exist_ok=True)
+        missing = [(path, entry["is_file"]) for path, entry in resolved if _is_missing(path, folder, entry)]
+        _bring_in(f"/{folder}", f"{root}/{folder}", missing, os.path.join(os.path.dirname(root), "skeleton", folder))
+    _make_private_folders(root)
+    for folder in ("proc", "sys"):
+        os.makedirs(f"{root}/{folder}", exist_ok=True)
+        mount(f"/{folder}", f"{root}/{folder}", None, MS_BIND | MS_REC)
+    _make_devices(root, box)
+    sources = [os.path.realpath(entry["source"]) for _, entry in resolved]
+    os.makedirs(root + OLD_ROOT, exist_ok=True)
+    pivot_root(root, root + OLD_ROOT)
+    os.chdir("/")
+    for source, (target, entry) in zip(sources, resolved, strict=True):
+        _bind_volume(OLD_ROOT + source, target, entry["is_file"])
+    for target, entry in resolved:
+        if entry["read_only"]:
+            make_read_only(target)
+    _check(_c().umount2(os.fsencode(OLD_ROOT), MNT_DETACH), "umount of the host's root")
+    os.rmdir(OLD_ROOT)
+    if box.get("read_only_root"):
+        kept = os.statvfs("/").f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+        mount(None, "/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
+
+
+def _system_folders() -> tuple[list[str], dict[str, str]]:
+    folders: list[str] = []
+    links: dict[str, str] = {}
+    for name in SYSTEM_FOLDERS:
+        path = f"/{name}"
+        if os.path.islink(path):
+            links[name] = os.readlink(path)
+        elif os.path.isdir(path):
+            folders.append(name)
+    return folders, links
+
+
+def _inside_system(target: str, folders: list[str], links: dict[str, str]) -> str:
+    """The target with symbolic links above it followed, where it lies in a folder that comes from the host."""
+    target = os.path.normpath(target)
+    head = target.split("/", 2)[1] if target.count("/") > 1 else ""
+    if head not in folders and head not in links:
+        return target
+    parent = os.path.realpath(os.path.dirname(target))
+    return os.path.join(parent, os.path.basename(target))
+
+
+def _is_missing(path: str, folder: str, entry: Mount) -> bool:
+    if not path.startswith(f"/{folder}/"):
+        return False
+    if os.path.islink(path) or not os.path.exists(path):
+        return True
+    return os.path.isdir(path) == entry["is_file"]
+
+
+def _bring_in(host: str, target: str, missing: list[tuple[str, bool]], skeleton: str) -> None:
+    if not missing:
+        mount(host, target, None, MS_BIND | MS_REC)
+        make_read_only(target)
+        return
+    for path, is_file in missing:
+        _make_mount_point(skeleton + path[len(host) :], is_file)
+    try:
+        layers = ":".join(part.replace("\\", "\\\\").replace(":", "\\:") for part in (skeleton, host))
+        mount("overlay", target, "overlay", MS_RDONLY, f"lowerdir={layers}")
+    except OSError:
+        # Two volumes could share a missing parent, so the skeleton is walked, not the list.
+        _bind_around(host, skeleton, target)
+
+
+def _bind_around(host: str, skeleton: str, target: str) -> None:
+    """What the overlay would show, made of single binds: everything of `host`, and beside it what `skeleton` has."""
+    mount("tmpfs", target, "tmpfs", 0, "mode=755,size=1m")
+    wanted = set(os.listdir(skeleton))
+    for name in set(os.listdir(host)) | wanted:
+        here, there, new = f"{host}/{name}", f"{target}/{name}", f"{skeleton}/{name}"
+        if name in wanted and os.path.isdir(new) and os.path.isdir(here) and not os.path.islink(here):
+            os.mkdir(there)
+            _bind_around(here, new, there)
+        elif name in wanted:
+            _make_mount_point(there, not os.path.isdir(new))
+        elif os.path.islink(here):
+            os.symlink(os.readlink(here), there)
+        else:
+            _make_mount_point(there, not os.path.isdir(here))
+            mount(here, there, None, MS_BIND | MS_REC)
+            make_read_only(there)
+
+
+def _make_mount_point(path: str, is_file: bool) -> None:
+    if is_file:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if not os.path.exists(path):
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+    else:
+        os.makedirs(path, exist_ok=True)
+
+
+def _make_private_folders(root: str) -> None:
+    for folder in ("root", "home", "run/lock", "var/log", "var/lib", "var/cache", "var/spool", "mnt", "media", "srv"):
+        os.makedirs(f"{root}/{folder}", mode=0o755, exist_ok=True)
+    for folder in ("tmp", "var/tmp"):
+        os.makedirs(f"{root}/{folder}", exist_ok=True)
+        os.chmod(f"{root}/{folder}", 0o1777)
+    for link, to in (("var/run", "/run"), ("var/lock", "/run/lock")):
+        if not os.path.lexists(f"{root}/{link}"):
+            os.symlink(to, f"{root}/{link}")
+
+
+def _make_devices(root: str, box: Sandbox) -> None:
+    dev = f"{root}/dev"
+    os.makedirs(dev, exist_ok=True)
+    if box.get("privileged"):
+        mount("/dev", dev, None, MS_BIND | MS_REC)
+        return
+    mount("tmpfs", dev, "tmpfs", MS_NOSUID, "mode=755,size=65536k")
+    for path in [f"/dev/{name}" for name in DEVICES] + box.get("devices", []):
+        if os.path.exists(path):
+            _make_mount_point(root + path, True)
+            mount(path, root + path, None, MS_BIND)
+    for name in ("pts", "shm", "mqueue"):
+        os.mkdir(f"{dev}/{name}")
+    mount("devpts", f"{dev}/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+    mount("tmpfs", f"{dev}/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+    links = {"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+    for name, to in links.items():
+        os.symlink(to, f"{dev}/{name}")
+
+
+def _bind_volume(source: str, target: str, is_file: bool) -> None:
+    try:
+        _make_mount_point(target, is_file)
+        mount(source, target, None, MS_BIND | MS_REC)
+    except OSError as error:
+        problem = (error.strerror or "").lower()
+        raise SandboxError(
+            f'error mounting "{source.removeprefix(OLD_ROOT)}" to rootfs at "{target}": {problem}'
+        ) from error
+
+
+def _enter_degraded(box: Sandbox) -> None:
+    """Volumes by links where the host lets us make the path; the rest is told through the environment (see podworker)."""
+    for entry in sorted(box["mounts"], key=lambda entry: entry["target"].count("/")):
+        target = entry["target"].rstrip("/")
+        if target == entry["source"] or os.path.lexists(target) and not os.path.islink(target):
+            continue
+        try:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            if os.path.islink(target):
+                os.unlink(target)
+            os.symlink(entry["source"], target)
+        except OSError:
+            continue
+    for candidate in (box["cwd"], box["root"] + box["cwd"]):
+        try:
+            os.chdir(candidate)
+            return
+        except OSError:
+            continue
+    os.makedirs(box["root"] + box["cwd"], exist_ok=True)
+    os.chdir(box["root"] + box["cwd"])
+
+
+# ---------------------------------------------------------------- giving up privileges
+
+
+def drop_privileges(box: Sandbox) -> None:
+    """User, groups, capabilities and CPUs, in that order: the last two need what the first gives away, or do not care."""
+    cpus = box.get("cpus")
+    if cpus and hasattr(os, "sched_setaffinity"):
+        try:
+            os.sched_setaffinity(0, cpus)
+        except OSError:
+            pass  # CPUs went offline: run on what is there
+    if box["mode"] != "none" and not box.get("privileged"):
+        _drop_capabilities(box)
+    if box["mode"] == "root" or (box["mode"] == "none" and os.geteuid() == 0):
+        uid, gid = box.get("uid"), box.get("gid")
+        groups = box.get("groups", [])
+        if uid or gid or groups:
+            os.setgroups(sorted({*groups, gid or 0}))
+        if gid:
+            os.setgid(gid)
+        if uid:
+            os.setuid(uid)
+    if box.get("no_new_privs") and sys.platform.startswith("linux"):
+        prctl(PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _drop_capabilities(box: Sandbox) -> None:
+    added = {name.upper().removeprefix("CAP_") for name in box.get("add_capabilities", [])}
+    dropped = {name.upper().removeprefix("CAP_") for name in box.get("drop_capabilities", [])}
+    if "ALL" in added:
+        kept = set(CAPABILITIES)
+    else:
+        kept = set() if "ALL" in dropped else set(DEFAULT_CAPABILITIES)
+        kept |= added
+    kept -= dropped
+    for number, name in enumerate(CAPABILITIES):
+        # What is needed below to become another user is given up by becoming it.
+        if name not in kept:
+            prctl(PR_CAPBSET_DROP, number)
+
+
+def join(pid: int, box: Sandbox) -> None:
+    """Into the sandbox of a running container, for exec. The owner of a user namespace may enter it."""
+    if box["mode"] == "none":
+        _enter_degraded(box)
+        return
+    kinds = [("mnt", CLONE_NEWNS)]
+    if box["hostname"]:
+        kinds.insert(0, ("uts", CLONE_NEWUTS))
+    if box["mode"] == "user":
+        kinds.insert(0, ("user", CLONE_NEWUSER))
+    handles = [(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind) for name, kind in kinds]
+    for handle, kind in handles:
+        setns(handle, kind)
+        os.close(handle)
+    _go_to(box["cwd"])

@@ -1,0 +1,610 @@
+"""The shim: one small process beside each container, which outlives `danlu up`.
+
+It makes the container's process, writes down what that prints, waits for it, ends what it leaves behind, and writes
+exit.json. Whoever connects to its socket may ask for the state, send signals, attach, and run further commands.
+
+Invariants, on which adoption rests:
+- the shim holds a lock on the file `lock` (taken by the spawner before the fork) for as long as it lives;
+- `pid` is on disk before the container's program begins;
+- exit.json appears once, whole, when nothing of the container runs any more; the shim ends right after;
+- the container's first process does not outlive the shim.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import gc
+import json
+import os
+import pty
+import selectors
+import signal
+import socket
+import sys
+import termios
+import time
+from collections.abc import Callable
+from typing import NoReturn, NotRequired, TypedDict
+
+from danlu.embedded.node import sandbox, wire
+from danlu.embedded.node.logs import LogWriter
+from danlu.embedded.node.sandbox import Sandbox
+from danlu.embedded.node.wire import Message
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+CHUNK = 65536
+MEMORY_EVERY_S = 0.25
+DRAIN_S = 2.0  # for the last words of a container whose pipe someone else still holds
+ATTACH_BUFFER = 4 << 20  # a reader that is this far behind is let go, so that it cannot hold up the container
+START_FAILED = 128
+SIGNALS_TO_RESET = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
+
+
+class LaunchSpec(TypedDict):
+    """spec.json: all that the shim needs. Written before the fork: it is the intent to start this container once."""
+
+    id: str
+    argv: list[str]
+    env: dict[str, str]
+    tty: bool
+    stdin: bool
+    stdin_once: bool
+    log: str
+    memory_limit: int  # bytes, 0 for none
+    sandbox: Sandbox
+    cgroup: NotRequired[str]
+
+
+class Exit(TypedDict):
+    """exit.json."""
+
+    exit_code: int
+    signal: int
+    reason: str  # Completed, Error, OOMKilled, StartError, or ContainerStatusUnknown when the shim was lost
+    message: str
+    started_at: float  # 0 when it never started
+    finished_at: float
+
+
+class _Client:
+    """One connection: it may watch, attach or own an exec, until it closes."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.reader = wire.Reader(connection)
+        self.watching = False
+        self.exec_pid = 0
+        self.outputs: dict[str, int] = {}  # attached: stream -> write end of a pipe
+        self.backlog: dict[str, bytearray] = {}
+
+    def send(self, message: Message, fds: list[int] | None = None) -> None:
+        with contextlib.suppress(OSError):
+            wire.send(self.reader.source, message, fds)
+
+
+class Shim:
+    def __init__(self, folder: str, spec: LaunchSpec, listener: socket.socket) -> None:
+        self.folder = folder
+        self.spec = spec
+        self.listener = listener
+        self.log = LogWriter(spec["log"])
+        self.selector = selectors.DefaultSelector()
+        self.clients: list[_Client] = []
+        self.outputs: dict[int, str] = {}  # read end -> stream
+        self.stdin = -1
+        self.console = -1
+        self.pid = 0
+        self.started_at = 0.0
+        self.oom = False
+        self.status: int | None = None  # of the container's first process, as waitpid tells it
+        self.next_memory_check = 0.0
+
+    # -- life
+
+    def run(self) -> None:
+        sandbox.prctl(PR_SET_CHILD_SUBREAPER, 1) if sys.platform.startswith("linux") else None
+        wake_reader, wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()
+        os.set_blocking(wake_reader, False)
+        os.set_blocking(wake_writer, False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
+        self.selector.register(wake_reader, selectors.EVENT_READ, self._reap)
+        problem = self._start()
+        if problem:
+            self._finish({"reason": "StartError", "message": problem, "exit_code": START_FAILED, "signal": 0})
+            return
+        self.listener.setblocking(False)
+        self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
+        while self.status is None:
+            self._turn(self._patience())
+        self._end_leftovers()
+        self._drain()
+        self._finish(self._outcome(self.status))
+
+    def _patience(self) -> float | None:
+        waits = []
+        if self.spec["memory_limit"]:
+            waits.append(MEMORY_EVERY_S)
+        deadline = self.log.deadline()
+        if deadline is not None:
+            waits.append(max(0.0, deadline - time.monotonic()))
+        return min(waits) if waits else None
+
+    def _turn(self, timeout: float | None) -> None:
+        for key, mask in self.selector.select(timeout):
+            key.data(key.fd, mask)
+        deadline = self.log.deadline()
+        if deadline is not None and deadline <= time.monotonic():
+            self.log.flush_due()
+        if self.spec["memory_limit"] and time.monotonic() >= self.next_memory_check:
+            self.next_memory_check = time.monotonic() + MEMORY_EVERY_S * 0.9
+            self._check_memory()
+
+    # -- starting
+
+    def _start(self) -> str:
+        """Makes the process and returns when its program has begun; else what went wrong."""
+        box = self.spec["sandbox"]
+        os.makedirs(box["root"], exist_ok=True)
+        spawned = _spawn(
+            lambda: sandbox.enter(box), self.spec["argv"], self.spec["env"], box,
+            tty=self.spec["tty"], stdin=self.spec["stdin"], ready=self._write_pid,
+        )  # fmt: skip
+        self.pid = spawned.pid
+        if spawned.problem:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
+            spawned.close()
+            return spawned.problem
+        self.started_at = time.time()
+        self._write("state.json", {"started_at": self.started_at})
+        self.stdin, self.console = spawned.stdin, spawned.console
+        for fd, stream in spawned.outputs:
+            os.set_blocking(fd, False)
+            self.outputs[fd] = stream
+            self.selector.register(fd, selectors.EVENT_READ, self._read_output)
+        return ""
+
+    def _write_pid(self, pid: int) -> None:
+        self._write("pid", {"pid": pid, "start": start_time(pid), "shim": os.getpid()})
+
+    def _write(self, name: str, content: object) -> None:
+        path = os.path.join(self.folder, name)
+        with open(path + ".new", "w") as file:
+            json.dump(content, file)
+        os.rename(path + ".new", path)
+
+    # -- output
+
+    def _read_output(self, fd: int, _mask: int) -> None:
+        stream = self.outputs[fd]
+        try:
+            data = os.read(fd, CHUNK)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno != errno.EIO:  # how a console says that its last user is gone
+                raise
+            data = b""
+        if not data:
+            self._close_output(fd)
+            return
+        try:
+            self.log.write(stream, data)
+        except OSError:
+            pass  # a full disk must not stop the container
+        for client in self.clients:
+            if stream in client.outputs:
+                self._pass_on(client, stream, data)
+
+    def _close_output(self, fd: int) -> None:
+        self.selector.unregister(fd)
+        del self.outputs[fd]
+        if fd != self.console:
+            os.close(fd)
+
+    def _pass_on(self, client: _Client, stream: str, data: bytes) -> None:
+        backlog = client.backlog[stream]
+        backlog += data
+        if len(backlog) > ATTACH_BUFFER:
+            self._detach(client)
+            return
+        self._push(client, stream)
+
+    def _push(self, client: _Client, stream: str) -> None:
+        fd, backlog = client.outputs[stream], client.backlog[stream]
+        try:
+            while backlog:
+                del backlog[: os.write(fd, backlog[:CHUNK])]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._detach(client)
+            return
+        registered = fd in self.selector.get_map()
+        if backlog and not registered:
+            self.selector.register(fd, selectors.EVENT_WRITE, lambda *_: self._push(client, stream))
+        elif not backlog and registered:
+            self.selector.unregister(fd)
+
+    def _detach(self, client: _Client) -> None:
+        for fd in client.outputs.values():
+            if fd in self.selector.get_map():
+                self.selector.unregister(fd)
+            os.close(fd)
+        client.outputs.clear()
+        client.backlog.clear()
+
+    # -- requests
+
+    def _accept(self, _fd: int, _mask: int) -> None:
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:
+            return
+        connection.setblocking(True)
+        client = _Client(connection)
+        self.clients.append(client)
+        self.selector.register(connection, selectors.EVENT_READ, lambda *_: self._hear(client))
+
+    def _hear(self, client: _Client) -> None:
+        for message in client.reader.read():
+            self._answer(client, message)
+        if client.reader.ended:
+            self.selector.unregister(client.reader.source)
+            self.clients.remove(client)
+            if client.outputs and self.spec["stdin_once"] and self.stdin >= 0 and self.stdin != self.console:
+                os.close(self.stdin)
+                self.stdin = -1
+            self._detach(client)
+            client.reader.close()
+
+    def _answer(self, client: _Client, message: Message) -> None:
+        what = message.get("op")
+        if what == "watch":
+            client.watching = True
+            client.send({"state": "running", "pid": self.pid, "started_at": self.started_at})
+        elif what == "signal":
+            self._signal(int(message["signal"]), client.exec_pid or self.pid)
+        elif what == "exec":
+            self._exec(client, message)
+        elif what == "attach":
+            self._attach(client)
+
+    def _signal(self, number: int, pid: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+    def _exec(self, client: _Client, message: Message) -> None:
+        box = self.spec["sandbox"]
+        env = {**self.spec["env"], **message.get("env", {})}
+        tty = bool(message.get("tty"))
+        if tty:
+            env.setdefault("TERM", "xterm")
+        spawned = _spawn(
+            lambda: sandbox.join(self.pid, box), message["argv"], env, box, tty=tty, stdin=bool(message.get("stdin"))
+        )
+        if spawned.problem:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(spawned.pid, 0)
+            client.send({"problem": spawned.problem, "exit_code": 126 + ("not found" in spawned.problem)})
+            spawned.close()
+            return
+        client.exec_pid = spawned.pid
+        streams = ["console"] if tty else (["stdin"] if spawned.stdin >= 0 else []) + [s for _, s in spawned.outputs]
+        fds = [spawned.console] if tty else [fd for fd in (spawned.stdin,) if fd >= 0] + [f for f, _ in spawned.outputs]
+        client.send({"streams": streams, "pid": spawned.pid}, fds)
+        spawned.close()
+
+    def _attach(self, client: _Client) -> None:
+        streams, fds, ends = [], [], []
+        for stream in ("stdout",) if self.console >= 0 else ("stdout", "stderr"):
+            reader, writer = os.pipe()
+            os.set_blocking(writer, False)
+            client.outputs[stream] = writer
+            client.backlog[stream] = bytearray()
+            streams.append(stream)
+            fds.append(reader)
+            ends.append(reader)
+        if self.console >= 0:
+            streams.append("console")
+            fds.append(self.console)
+        elif self.stdin >= 0:
+            streams.append("stdin")
+            fds.append(self.stdin)
+        client.send({"streams": streams}, fds)
+        for fd in ends:
+            os.close(fd)
+
+    # -- children and memory
+
+    def _reap(self, fd: int, _mask: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while os.read(fd, 512):
+                pass
+        self._wait_for_children()
+
+    def _wait_for_children(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self.pid:
+                self.status = status
+            for client in self.clients:
+                if client.exec_pid == pid:
+                    client.send({"exit_code": exit_code(status)})
+
+    def _check_memory(self) -> None:
+        limit = self.spec["memory_limit"]
+        tree = descendants(os.getpid())
+        if sum(map(resident, tree)) <= limit:
+            return
+        # Pages that processes share were counted once for each: look closer before anyone is killed.
+        if sum(map(proportional, tree)) <= limit:
+            return
+        self.oom = True
+        for pid in tree:
+            self._signal(signal.SIGKILL, pid)
+
+    def _end_leftovers(self) -> None:
+        """Orphans come to us (subreaper): each round ends one generation."""
+        if not sys.platform.startswith("linux"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            return
+        for _ in range(1000):
+            left = [pid for pid in descendants(os.getpid()) if pid != self.pid]
+            for pid in left:
+                self._signal(signal.SIGKILL, pid)
+            self._wait_for_children()
+            if not left:
+                return
+            time.sleep(0.002)
+
+    def _drain(self) -> None:
+        until = time.monotonic() + DRAIN_S
+        while self.outputs and time.monotonic() < until:
+            for key, mask in self.selector.select(0.05):
+                if key.fd in self.outputs or mask & selectors.EVENT_WRITE:
+                    key.data(key.fd, mask)
+
+    def _outcome(self, status: int) -> Message:
+        number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        code = exit_code(status)
+        if self.oom:
+            return {"reason": "OOMKilled", "message": "", "exit_code": 137, "signal": 0}
+        return {"reason": "Completed" if code == 0 else "Error", "message": "", "exit_code": code, "signal": number}
+
+    def _finish(self, outcome: Message) -> None:
+        with contextlib.suppress(OSError):
+            self.log.close()
+        ended = {**outcome, "started_at": self.started_at, "finished_at": time.time()}
+        self._write("exit.json", ended)
+        # Those who connected while we were busy are told too, so that no one waits for a socket that has gone.
+        self.listener.setblocking(False)
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                connection.settimeout(1.0)
+                client = _Client(connection)
+                client.watching = True
+                self.clients.append(client)
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self.folder, "shim.sock"))
+        for client in self.clients:
+            if client.watching:
+                client.reader.source.settimeout(1.0)
+                client.send({"state": "exited", "exit": ended})
+
+
+# ---------------------------------------------------------------- making a process
+
+
+class _Spawned:
+    def __init__(self) -> None:
+        self.pid = 0
+        self.problem = ""
+        self.stdin = -1
+        self.console = -1
+        self.outputs: list[tuple[int, str]] = []
+
+    def close(self) -> None:
+        for fd in {self.stdin, self.console, *(fd for fd, _ in self.outputs)} - {-1}:
+            os.close(fd)
+
+
+def _spawn(
+    place: Callable[[], None],
+    argv: list[str],
+    env: dict[str, str],
+    box: Sandbox,
+    *,
+    tty: bool,
+    stdin: bool,
+    ready: Callable[[int], None] | None = None,
+) -> _Spawned:
+    """Forks; the child goes to its `place`, gives up its privileges and becomes the program.
+
+    Returns when that has happened or failed. The channel carries the console's descriptor, or the problem; it closes
+    by itself when the program begins.
+    """
+    made = _Spawned()
+    ours, theirs = socket.socketpair()
+    pipes: dict[int, int] = {}
+    if not tty:
+        for number, stream in ((1, "stdout"), (2, "stderr")):
+            reader, pipes[number] = os.pipe()
+            made.outputs.append((reader, stream))
+        if stdin:
+            pipes[0], made.stdin = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _become(theirs, place, argv, env, box, pipes, tty)
+    made.pid = pid
+    theirs.close()
+    for fd in pipes.values():
+        os.close(fd)
+    if ready is not None:
+        ready(pid)
+    wire.send(ours, {"go": True})
+    reader_of_problem = wire.Reader(ours)
+    while not reader_of_problem.ended:
+        for message in reader_of_problem.read():
+            made.problem = message.get("problem", made.problem)
+    for fd in reader_of_problem.take_fds():
+        made.console = fd
+        made.outputs, made.stdin = [(fd, "stdout")], fd
+    ours.close()
+    return made
+
+
+def _become(
+    channel: socket.socket,
+    place: Callable[[], None],
+    argv: list[str],
+    env: dict[str, str],
+    box: Sandbox,
+    pipes: dict[int, int],
+    tty: bool,
+) -> NoReturn:
+    """In the child. Never returns: what fails is told on the channel."""
+    try:
+        os.setsid()
+        for number in SIGNALS_TO_RESET:
+            with contextlib.suppress(OSError, ValueError):
+                signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        wire.Reader(channel).read()
+        place()
+        if tty:
+            _take_console(channel)
+        else:
+            for number in range(3):
+                fd = pipes[number] if number in pipes else os.open(os.devnull, os.O_RDONLY)
+                os.dup2(fd, number)
+        sandbox.drop_privileges(box)
+        if sys.platform.startswith("linux"):
+            sandbox.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        program = find_program(argv[0], env)
+        os.umask(0o022)
+        _close_others(channel.fileno())
+        os.execve(program, argv, env)
+    except sandbox.SandboxError as error:
+        problem = str(error)
+    except OSError as error:
+        problem = f'exec: "{argv[0]}": {(error.strerror or str(error)).lower()}'
+    except BaseException as error:  # the other side must hear something
+        problem = f"{type(error).__name__}: {error}"
+    with contextlib.suppress(OSError):
+        wire.send(channel, {"problem": problem})
+    os._exit(127)
+
+
+def _take_console(channel: socket.socket) -> None:
+    """A console of the container's own /dev/pts, so that its name means something inside."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    for number in range(3):
+        os.dup2(slave, number)
+    wire.send(channel, {"console": True}, [master])
+    os.close(master)
+    os.close(slave)
+
+
+def _close_others(but: int) -> None:
+    """Everything of the shim that was not opened close-on-exec; the channel closes with exec."""
+    os.closerange(3, but)
+    os.closerange(but + 1, 1024)
+
+
+def find_program(name: str, env: dict[str, str]) -> str:
+    if "/" in name:
+        if not os.path.exists(name):
+            raise sandbox.SandboxError(f'exec: "{name}": stat {name}: no such file or directory')
+        return name
+    for folder in env.get("PATH", os.defpath).split(":"):
+        path = os.path.join(folder or ".", name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    raise sandbox.SandboxError(f'exec: "{name}": executable file not found in $PATH')
+
+
+# ---------------------------------------------------------------- reading /proc
+
+
+def exit_code(status: int) -> int:
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def start_time(pid: int) -> int:
+    """When the process started, in clock ticks: with the pid it names one process for good. 0 when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        parent = waiting.pop()
+        try:
+            threads = os.listdir(f"/proc/{parent}/task")
+        except OSError:
+            continue
+        for thread in threads:
+            try:
+                with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:
+                    children = [int(word) for word in file.read().split()]
+            except OSError:
+                continue
+            found += children
+            waiting += children
+    return found
+
+
+def resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+def proportional(pid: int) -> int:
+    """Resident bytes, shared pages divided among those who share them."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return resident(pid)
+
+
+def main(folder: str, listener: socket.socket) -> NoReturn:
+    """The whole life of a shim, in the process that the spawner forked for it."""
+    code = 0
+    try:
+        gc.disable()  # it makes no cycles worth collecting, and untouched pages stay shared
+        with open(os.path.join(folder, "spec.json")) as file:
+            spec: LaunchSpec = json.load(file)
+        Shim(folder, spec, listener).run()
+    except BaseException as error:
+        code = 1
+        with contextlib.suppress(OSError), open(os.path.join(folder, "shim.err"), "a") as file:
+            import traceback
+
+            traceback.print_exception(error, file=file)
+    os._exit(code)

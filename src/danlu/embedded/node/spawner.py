@@ -1,0 +1,81 @@
+"""The spawner: a small, single-threaded process that forks a shim for each container.
+
+User namespaces want a single-threaded process, and a fork of this one costs a millisecond where starting Python costs
+forty. It is started once by the node, speaks JSON lines on descriptor 0 and ends when the node does; the shims stay.
+It is loaded by `BOOTSTRAP` without running the packages' own `__init__` modules.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import signal
+import socket
+import sys
+
+from danlu.embedded.node import sandbox, shim, wire
+
+BOOTSTRAP = """
+import sys, types
+base = sys.argv[1]
+for name, folder in (("danlu", ""), ("danlu.embedded", "/embedded"), ("danlu.embedded.node", "/embedded/node")):
+    package = types.ModuleType(name)
+    package.__path__ = [base + folder]
+    sys.modules[name] = package
+from danlu.embedded.node import spawner
+spawner.main()
+"""
+
+
+def main() -> None:
+    control = socket.socket(fileno=0)
+    os.set_inheritable(0, False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for `danlu up`, which tells us
+    found = sandbox.detect()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # shims need no one to wait for them
+    wire.send(control, {"mode": found.mode, "reason": found.reason})
+    gc.collect()
+    gc.freeze()
+    reader = wire.Reader(control)
+    while not reader.ended:
+        for message in reader.read():
+            answer: wire.Message = {"id": message["id"]}
+            try:
+                answer["pid"] = start_shim(message["folder"], control)
+            except OSError as error:
+                answer["problem"] = str(error)
+            wire.send(control, answer)
+
+
+def start_shim(folder: str, control: socket.socket) -> int:
+    """The socket listens and the lock is held before anyone is told: who connects next waits for the shim, not in vain."""
+    lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.exists(os.path.join(folder, "exit.json")):
+            raise FileExistsError(f"{folder} has run already")
+        os.chdir(folder)  # a socket's path may have 107 bytes at most: a relative one is short
+        if os.path.lexists("shim.sock"):
+            os.unlink("shim.sock")
+        listener.bind("shim.sock")
+        listener.listen(64)
+        os.chdir("/")
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            control.close()
+            null = os.open(os.devnull, os.O_RDWR)
+            for number in range(3):
+                os.dup2(null, number)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            shim.main(folder, listener)
+        return pid
+    finally:
+        listener.close()
+        os.close(lock)
+
+
+if __name__ == "__main__":
+    sys.exit("the node starts this through spawner.BOOTSTRAP")
