@@ -10,14 +10,14 @@ Everything from reading the old object to `submit` runs without awaiting, so not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from danlu.meta.kind import Kind, Object
 
 if TYPE_CHECKING:
-    from danlu.embedded.apiserver.request import Call
+    from danlu.embedded.apiserver.request import Call, Response, StreamResponse
     from danlu.meta.fields import FieldError
     from danlu.meta.schema import Schema
 
@@ -49,6 +49,20 @@ class ScalePaths:
     spec_replicas: str = "spec.replicas"
     status_replicas: str = "status.replicas"
     selector: str = "status.selector"  # a string, or a LabelSelector object, which is then written as a string
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A path below an object that is not plain storage: `pods/NAME/log`.
+
+    `handle` answers HTTP requests, `stream` takes over a WebSocket: (call, scope, receive, send) as ASGI has them.
+    `kind` is what discovery says is exchanged there.
+    """
+
+    verbs: tuple[str, ...]  # as discovery lists them: ("get",), ("create",), ("create", "get") for exec …
+    kind: Kind
+    handle: Callable[[Call], Awaitable[Response | StreamResponse]] | None = None
+    stream: Callable[[Call, Any, Any, Any], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +103,8 @@ class ServedKind:
     )
     # Kinds that are answered and never stored (reviews): the answer takes the place of storage.
     answer: Callable[[Call, Object], Object] | None = None
-    # Further subresources: name -> handler; see `embedded/apiserver/subresources`.
-    subresources: Mapping[str, Any] = field(default_factory=dict)
+    # Further subresources by name, beyond status and scale; see `embedded/apiserver/subresources`.
+    subresources: Mapping[str, Subresource] = field(default_factory=dict)
     storage_version: bool = True
     # The same stored object under another group (events and events.k8s.io): the key in storage.
     stored_as: str = ""

@@ -1,0 +1,206 @@
+"""The ASGI face of the server: bytes from a socket in, bytes out. And the whole URL table on one screen (`pages`)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from danlu import __version__
+from danlu.embedded.apiserver import discovery, openapi
+from danlu.embedded.apiserver.request import MAX_BODY_BYTES, Call, Query, Response, StreamResponse
+from danlu.embedded.apiserver.server import Answer, Handler, Server, error_response
+from danlu.errors import ApiError, BadRequest, NotFound, RequestTooLarge
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+KUBERNETES_VERSION = "v1.36.3"
+
+
+def pages() -> dict[str, Handler]:
+    """Every path that is not /api/v1/… or /apis/GROUP/VERSION/…; a trailing * takes all below."""
+    return {
+        "/": root,
+        "/version": version,
+        "/healthz": healthy, "/livez": healthy, "/readyz": healthy,
+        "/healthz/*": healthy, "/livez/*": healthy, "/readyz/*": healthy,
+        "/metrics": metrics,
+        "/openapi/v2": openapi.v2,
+        "/openapi/v3": openapi.v3_index,
+        "/openapi/v3/*": openapi.v3_group,
+        "/openid/v1/jwks": signing_keys,
+        "/.well-known/openid-configuration": issuer,
+    }  # fmt: skip
+
+
+async def root(call: Call) -> Response:
+    paths = [path for path in call.server.pages if not path.endswith("*") and path != "/"]
+    return Response.json({"paths": sorted([*paths, *discovery.paths(call.server.registry)])})
+
+
+async def version(_: Call) -> Response:
+    return Response.json(
+        {
+            "major": "1",
+            "minor": "36",
+            "emulationMajor": "1",
+            "emulationMinor": "36",
+            "minCompatibilityMajor": "1",
+            "minCompatibilityMinor": "35",
+            "gitVersion": f"{KUBERNETES_VERSION}+danlu.{__version__}",
+            "gitCommit": "",
+            "gitTreeState": "clean",
+            "buildDate": "1970-01-01T00:00:00Z",
+            "goVersion": f"python{sys.version_info.major}.{sys.version_info.minor}",
+            "compiler": sys.implementation.name,
+            "platform": f"{sys.platform}/amd64",
+        }
+    )
+
+
+async def healthy(call: Call) -> Response:
+    if call.query.flag("verbose"):
+        page = call.path.strip("/").split("/")[0]
+        return Response.text(f"[+]ping ok\n[+]log ok\n[+]etcd ok\n{page} check passed\n")
+    return Response.text("ok")
+
+
+async def metrics(call: Call) -> Response:
+    store = call.server.store
+    text = call.server.metrics.text({name: store.count(name) for name in store.resources()})
+    return Response(200, text.encode(), "text/plain; version=0.0.4; charset=utf-8")
+
+
+async def signing_keys(call: Call) -> Response:
+    answer = Response.json(call.server.authenticator.accounts.jwks())
+    answer.content_type = "application/jwk-set+json"
+    return answer
+
+
+async def issuer(call: Call) -> Response:
+    return Response.json(call.server.authenticator.accounts.openid_configuration())
+
+
+class App:
+    def __init__(self, server: Server) -> None:
+        self.server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._websocket(scope, receive, send)
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            call = self._call(scope)
+            if call.method not in ("GET", "HEAD"):
+                call.body = await _read_body(call, receive)
+        except ApiError as error:
+            await _send_response(send, error_response(error), scope["method"] == "HEAD")
+            return
+        answer = await self.server.handle(call)
+        if isinstance(answer, StreamResponse):
+            await _send_stream(receive, send, answer)
+        else:
+            await _send_response(send, answer, call.method == "HEAD")
+
+    def _call(self, scope: Scope) -> Call:
+        headers: dict[str, str] = {}
+        for raw_name, raw_value in scope["headers"]:
+            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+            headers[name] = f"{headers[name]},{value}" if name in headers else value
+        user = self.server.authenticator.authenticate(headers, scope["state"].get("peer_certificate"))
+        path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
+        query = Query(scope["query_string"].decode("latin-1"))
+        return Call(self.server, scope.get("method", "GET"), path, query, headers, b"", user)
+
+    async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            call = self._call(scope)
+            self.server.resolve(call)
+            self.server.require_rights(call)
+            if call.verb == "get":
+                # exec, attach and port-forward act on a pod: whoever may only read it may not, whatever the method.
+                call.verb = "create"
+                self.server.require_rights(call)
+            sub = call.served.subresources.get(call.subresource) if call.served else None
+            if sub is None or sub.stream is None:
+                raise NotFound("the server could not find the requested resource")
+            await sub.stream(call, scope, receive, send)
+        except ApiError as error:
+            await _refuse(send, error)
+
+
+async def _refuse(send: Send, error: ApiError) -> None:
+    """Answers a WebSocket handshake with a plain HTTP error, which kubectl shows to the user."""
+    answer = error_response(error)
+    headers = [(b"content-type", b"application/json")]
+    with contextlib.suppress(RuntimeError):  # the handshake was answered already
+        await send({"type": "websocket.http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "websocket.http.response.body", "body": answer.body})
+
+
+async def _read_body(call: Call, receive: Receive) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise BadRequest("the request's body did not arrive whole")
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise RequestTooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+        chunks.append(chunk)
+        if not message.get("more_body"):
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _headers(answer: Answer) -> list[tuple[bytes, bytes]]:
+    headers = [(b"content-type", answer.content_type.encode()), (b"cache-control", b"no-cache, private")]
+    headers += [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in answer.headers.items()]
+    return headers
+
+
+async def _send_response(send: Send, answer: Response | Answer, head_only: bool) -> None:
+    assert isinstance(answer, Response)
+    headers = _headers(answer)
+    headers.append((b"content-length", str(len(answer.body)).encode()))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if head_only else answer.body})
+
+
+async def _send_stream(receive: Receive, send: Send, answer: StreamResponse) -> None:
+    """Sends the chunks as they come, until they end or the client goes away."""
+    await send({"type": "http.response.start", "status": answer.status, "headers": _headers(answer)})
+    await send({"type": "http.response.body", "body": b"", "more_body": True})
+    sending = asyncio.ensure_future(_send_chunks(send, answer))
+    leaving = asyncio.ensure_future(_client_left(receive))
+    try:
+        await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (sending, leaving):
+            task.cancel()
+        await asyncio.gather(sending, leaving, return_exceptions=True)
+
+
+async def _send_chunks(send: Send, answer: StreamResponse) -> None:
+    try:
+        async for chunk in answer.chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    finally:
+        close = getattr(answer.chunks, "aclose", None)
+        if close is not None:
+            await close()
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _client_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

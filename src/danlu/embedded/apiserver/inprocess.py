@@ -1,0 +1,39 @@
+"""The transport of the embedded mode: the same requests through the same pipeline, without a socket."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+from danlu.client.transport import Query as ClientQuery
+from danlu.client.transport import TransportResponse
+from danlu.embedded.apiserver.request import Call, Query, StreamResponse, User
+from danlu.embedded.apiserver.server import Server
+
+
+class InProcess:
+    def __init__(self, server: Server, user: User) -> None:
+        self._server = server
+        self._user = user
+
+    async def request(
+        self, method: str, path: str, query: ClientQuery, headers: Mapping[str, str], body: bytes
+    ) -> TransportResponse:
+        lowered = {name.lower(): value for name, value in headers.items()}
+        call = Call(self._server, method, path, Query(pairs=list(query)), lowered, body, self._user)
+        answer = await self._server.handle(call)
+        if isinstance(answer, StreamResponse):
+            return TransportResponse(answer.status, answer.headers, _chunks(answer.chunks))
+        return TransportResponse(answer.status, answer.headers, answer.body)
+
+    async def close(self) -> None:
+        """Nothing is held open between requests."""
+
+
+async def _chunks(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in chunks:
+            yield chunk
+    finally:
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()

@@ -1,0 +1,167 @@
+"""The API server without its sockets: who may ask, which handler answers, and one shape for every error."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from danlu.embedded.apiserver import deleting, discovery, reading, watching, writing
+from danlu.embedded.apiserver.auth.forbidden import access_forbidden
+from danlu.embedded.apiserver.registry import Registry
+from danlu.embedded.apiserver.request import Call, Response, Route, StreamResponse, parse_route, verb_of
+from danlu.embedded.apiserver.served import ServedKind
+from danlu.embedded.apiserver.subresources import scale
+from danlu.embedded.storage import Store
+from danlu.errors import ApiError, InternalError, MethodNotAllowed
+from danlu.meta.names import is_valid_path_segment
+
+if TYPE_CHECKING:
+    from danlu.embedded.apiserver.admission import Chain
+    from danlu.embedded.apiserver.auth.authenticate import Authenticator
+    from danlu.embedded.apiserver.auth.rbac import Authorizer
+    from danlu.embedded.apiserver.metrics import Metrics
+
+log = logging.getLogger("danlu.apiserver")
+
+Answer = Response | StreamResponse
+Handler = Callable[[Call], Awaitable[Answer]]
+
+
+METHODS: dict[str, Handler] = {
+    "get": reading.get,
+    "list": reading.list_,
+    "watch": watching.watch,
+    "create": writing.create,
+    "update": writing.update,
+    "patch": writing.patch,
+    "delete": deleting.delete,
+    "deletecollection": deleting.delete_collection,
+}
+STATUS_VERBS = ("get", "update", "patch")
+
+
+class Server:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        authorizer: Authorizer,
+        authenticator: Authenticator,
+        admission: Chain,
+        pages: dict[str, Handler],
+        metrics: Metrics,
+    ) -> None:
+        self.store = store
+        self.registry = registry
+        self.authorizer = authorizer
+        self.authenticator = authenticator
+        self.admission = admission
+        self.pages = pages  # everything that is not a resource: /version, /healthz, /openapi/v3 …
+        self.metrics = metrics
+        self.snapshots = reading.Snapshots()
+        self.started = time.time()
+
+    async def handle(self, call: Call) -> Answer:
+        """Answers one request. Never raises, except to be cancelled."""
+        begun = time.perf_counter()
+        try:
+            answer = await self._dispatch(call)
+        except ApiError as error:
+            answer = error_response(error)
+        except Exception:
+            log.exception("a request failed: %s %s", call.method, call.path)
+            answer = error_response(InternalError(f"Internal error occurred: {call.method} {call.path} failed; see the log"))
+        for text in call.warnings:
+            shown = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+            before = answer.headers.get("warning")
+            answer.headers["warning"] = (before + ", " if before else "") + f'299 - "{shown}"'
+        self.metrics.request(call, answer.status, time.perf_counter() - begun)
+        return answer
+
+    async def _dispatch(self, call: Call) -> Answer:
+        self.resolve(call)
+        self.require_rights(call)
+        if not call.route.resource:
+            return await self._page(call)
+        handler = self.handler(call)
+        if handler is None:
+            return page_not_found()
+        return await handler(call)
+
+    def resolve(self, call: Call) -> None:
+        """Finds out what the path is about."""
+        route = parse_route(call.path)
+        if route is None:
+            call.verb = call.method.lower()
+            return
+        call.route = route
+        call.verb = verb_of(call.method, route, call.query)
+        call.served = self.registry.by_path(route.group, route.version, route.resource)
+
+    def require_rights(self, call: Call) -> None:
+        """Raises Forbidden, in Kubernetes' words, unless the user may do this."""
+        route = call.route
+        path = None if route.resource else call.path
+        asked = (call.verb, route.group, route.resource, route.subresource, route.namespace, route.name, path)
+        decision = self.authorizer.authorize(call.user, *asked)
+        if not decision.allowed:
+            raise access_forbidden(call.user.name, *asked, decision.reason)
+
+    def handler(self, call: Call) -> Handler | None:
+        served, route = call.served, call.route
+        if served is None or not _scope_fits(served, route):
+            return None
+        for segment in (route.name, route.namespace):
+            if segment and not is_valid_path_segment(segment):
+                return None
+        if route.subresource:
+            return self._subresource_handler(call, served)
+        if call.verb not in served.verbs or call.verb not in METHODS:
+            raise MethodNotAllowed("the server does not allow this method on the requested resource")
+        return METHODS[call.verb]
+
+    def _subresource_handler(self, call: Call, served: ServedKind) -> Handler | None:
+        name = call.subresource
+        if name == "status" and served.has_status:
+            if call.verb not in STATUS_VERBS:
+                raise MethodNotAllowed("the server does not allow this method on the requested resource")
+            return METHODS[call.verb]
+        if name == "scale" and served.scale is not None:
+            return scale.handle
+        sub = served.subresources.get(name)
+        return sub.handle if sub is not None else None
+
+    async def _page(self, call: Call) -> Answer:
+        path = call.path.rstrip("/") or "/"
+        handler = self.pages.get(path)
+        if handler is not None:
+            return await handler(call)
+        for prefix, page in self.pages.items():
+            if prefix.endswith("/*") and path.startswith(prefix[:-1]):
+                return await page(call)
+        if path == "/api" or path.startswith(("/api/", "/apis")):
+            return discovery.answer(call)
+        return page_not_found()
+
+
+def _scope_fits(served: ServedKind, route: Route) -> bool:
+    """Namespaced objects by name need a namespace; cluster-scoped ones have none."""
+    if not served.kind.namespaced:
+        return not route.namespace or served.kind.plural == "namespaces"
+    if route.namespace:
+        return True
+    return not route.name  # a list or watch across all namespaces
+
+
+def page_not_found() -> Response:
+    return Response.text("404 page not found\n", 404)
+
+
+def error_response(error: ApiError) -> Response:
+    answer = Response.json(error.status(), error.code)
+    retry = error.details.get("retryAfterSeconds")
+    if retry:
+        answer.headers["retry-after"] = str(retry)
+    return answer

@@ -1,0 +1,70 @@
+"""`pods/NAME/binding`: the scheduler's word on which node a pod goes to; said once."""
+
+from __future__ import annotations
+
+from danlu.embedded.apiserver import encoding, writing
+from danlu.embedded.apiserver.negotiation import decode_body
+from danlu.embedded.apiserver.request import Call, Response
+from danlu.errors import BadRequest, Conflict, MethodNotAllowed, NotFound
+from danlu.meta import clock, conditions
+from danlu.meta.fields import invalid_error, not_supported, required
+from danlu.meta.kind import Kind
+from danlu.meta.schema import native
+
+BINDING = Kind("", "v1", "Binding", "bindings")
+
+
+async def handle(call: Call) -> Response:
+    served = call.served
+    assert served is not None
+    if call.method != "POST":
+        raise MethodNotAllowed("the server does not allow this method on the requested resource")
+    binding = decode_body(call.headers.get("content-type", ""), call.body, call.warnings, "Warn")
+    problem = native("io.k8s.api.core.v1.Binding").decode(binding).problem
+    if problem is not None:
+        raise BadRequest(f'Binding in version "v1" cannot be handled as a Binding: {problem.message}')
+    target = binding.get("target") or {}
+    if target.get("kind", "Node") not in ("", "Node"):
+        raise invalid_error(BINDING, call.name, [not_supported("target.kind", target["kind"], ["Node", "<empty>"])])
+    if not target.get("name"):
+        raise invalid_error(BINDING, call.name, [required("target.name")])
+    stored = call.server.store.latest(served.key, call.namespace, call.name)
+    if stored is None:
+        raise NotFound.of(served.kind.plural, call.name)
+    old = stored.obj
+    refused = _refusal(old, binding, target["name"])
+    if refused:
+        raise Conflict(
+            f'Operation cannot be fulfilled on pods/binding "{call.name}": {refused}',
+            {"name": call.name, "kind": "pods/binding"},
+        )
+    new = encoding.object_of(served, stored)
+    new["spec"]["nodeName"] = target["name"]
+    annotations = (binding.get("metadata") or {}).get("annotations")
+    if annotations:
+        new["metadata"].setdefault("annotations", {}).update(annotations)
+    status = new.setdefault("status", {})
+    conditions.set(status.setdefault("conditions", []), "PodScheduled", "True", "", "", clock.now_rfc3339())
+    writing.track_update(
+        new, old, writing.manager(call), "v1", served.schema(), clock.now_rfc3339(), "binding"
+    )
+    if not call.dry_run:
+        await call.server.store.put(served.key, new)
+    return Response.json({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
+
+
+def _refusal(pod: dict[str, object], binding: dict[str, object], node: str) -> str:
+    meta, spec = pod["metadata"], pod["spec"]
+    assert isinstance(meta, dict)
+    assert isinstance(spec, dict)
+    sent = binding.get("metadata")
+    uid = sent.get("uid") if isinstance(sent, dict) else None
+    if uid and uid != meta["uid"]:
+        return f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta['uid']}"
+    if meta.get("deletionTimestamp"):
+        return f"pod {meta['name']} is being deleted, cannot be assigned to a host"
+    if spec.get("nodeName"):
+        return f'pod {meta["name"]} is already assigned to node "{spec["nodeName"]}"'
+    if spec.get("schedulingGates"):
+        return f"pod {meta['name']} has non-empty .spec.schedulingGates"
+    return ""

@@ -1,0 +1,92 @@
+"""What a new cluster has in it before anyone asks: namespaces, default rights, classes, the `kubernetes` service."""
+
+from __future__ import annotations
+
+import asyncio
+
+from danlu.client.client import Client
+from danlu.embedded.apiserver.auth import bootstrap as rights
+from danlu.embedded.storage import Store
+from danlu.errors import AlreadyExists
+from danlu.meta import wellknown
+from danlu.meta.kind import Kind, Object
+
+NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+PROVISIONER = "danlu.io/local"
+
+
+def _priority_class(name: str, value: int, description: str) -> Object:
+    return {"metadata": {"name": name}, "value": value, "globalDefault": False, "description": description}
+
+
+def _storage_class() -> Object:
+    return {
+        "metadata": {"name": "local", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+        "provisioner": PROVISIONER,
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "Immediate",
+        "allowVolumeExpansion": True,
+    }
+
+
+def _kubernetes_service() -> Object:
+    return {
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "type": "ClusterIP",
+            "clusterIP": "127.96.0.1",
+            "ports": [{"name": "https", "port": 443, "targetPort": 6443, "protocol": "TCP"}],
+            "sessionAffinity": "None",
+        },
+    }
+
+
+def wanted() -> list[tuple[Kind, Object]]:
+    by_kind = {
+        kind.kind: kind
+        for kind in (
+            wellknown.ROLE, wellknown.ROLE_BINDING, wellknown.CLUSTER_ROLE, wellknown.CLUSTER_ROLE_BINDING,
+        )
+    }  # fmt: skip
+    return [
+        *((by_kind[obj["kind"]], obj) for obj in rights.objects()),
+        (wellknown.STORAGE_CLASS, _storage_class()),
+        (
+            wellknown.PRIORITY_CLASS,
+            _priority_class("system-cluster-critical", 2_000_000_000, "For parts without which the cluster does not work."),
+        ),
+        (
+            wellknown.PRIORITY_CLASS,
+            _priority_class("system-node-critical", 2_000_001_000, "For parts without which a node does not work."),
+        ),
+        (wellknown.SERVICE, _kubernetes_service()),
+    ]
+
+
+async def ensure(client: Client, store: Store) -> None:
+    """Makes what is missing and leaves alone what is there: users may have changed it."""
+    await _create_missing(
+        client, store, [(wellknown.NAMESPACE, {"metadata": {"name": name}}) for name in NAMESPACES]
+    )
+    await _create_missing(client, store, wanted())
+
+
+async def _create_missing(client: Client, store: Store, objects: list[tuple[Kind, Object]]) -> None:
+    async def create(kind: Kind, obj: Object) -> None:
+        meta = obj["metadata"]
+        try:
+            await client.create(kind, obj, meta.get("namespace"))
+        except AlreadyExists:
+            pass
+
+    missing = [
+        create(kind, obj)
+        for kind, obj in objects
+        if store.latest(kind.resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]) is None
+    ]
+    # All at once: they share a few commits instead of waiting for one each.
+    await asyncio.gather(*missing)

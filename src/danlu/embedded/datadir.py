@@ -1,0 +1,99 @@
+"""The data directory: what lies where, and that only one danlu uses it at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from danlu.embedded.storage import DataDirectoryError
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A danlu that holds the directory, as it described itself."""
+
+    pid: int
+    url: str
+    started: str
+    version: str
+
+    @classmethod
+    def read(cls, path: Path) -> Running | None:
+        try:
+            said: dict[str, Any] = json.loads(path.read_text())
+            return cls(int(said["pid"]), str(said["url"]), str(said["started"]), str(said["version"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+
+class DataDirectory:
+    def __init__(self, root: Path) -> None:
+        self.root = root.expanduser().absolute()
+        self.database = self.root / "store.db"
+        self.certificates = self.root / "pki"
+        self.kubeconfig = self.root / "kubeconfig"
+        self.log = self.root / "danlu.log"
+        self.volumes = self.root / "volumes"
+        self._lock_path = self.root / "danlu.lock"
+        self._running_path = self.root / "running.json"
+        self._lock: int | None = None
+
+    def prepare(self) -> None:
+        """Makes it. The directory holds the keys of the cluster, so nobody else may look inside."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            probe = self.root / f".writable-{os.getpid()}"
+            probe.write_bytes(b"")
+            probe.unlink()
+        except OSError as error:
+            raise DataDirectoryError(
+                f"cannot write to {self.root}: {error.strerror}; choose another with --data-dir or DANLU_HOME"
+            ) from error
+
+    def acquire(self) -> None:
+        """Takes the directory for this process until it ends, however it ends."""
+        lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            holder = Running.read(self._running_path)
+            who = f"pid {holder.pid}, {holder.url}, since {holder.started}" if holder else "it is just starting"
+            raise DataDirectoryError(
+                f"danlu is already running on {self.root} ({who}); `danlu down` stops it, --data-dir chooses another place"
+            ) from None
+        self._lock = lock
+
+    def describe(self, running: Running) -> None:
+        """Leaves word for `danlu status`, `danlu down` and a second `danlu up`."""
+        partial = self._running_path.with_suffix(".new")
+        partial.write_text(
+            json.dumps(
+                {"pid": running.pid, "url": running.url, "started": running.started, "version": running.version}
+            )
+        )
+        partial.replace(self._running_path)
+
+    def release(self) -> None:
+        self._running_path.unlink(missing_ok=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def holder(self) -> Running | None:
+        """Who runs on this directory now; None when nobody does (also when a process died without a word)."""
+        try:
+            lock = os.open(self._lock_path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return None
+        except OSError:
+            return Running.read(self._running_path) or Running(0, "", "", "")
+        finally:
+            os.close(lock)

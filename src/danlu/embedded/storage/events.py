@@ -1,0 +1,115 @@
+"""The watch window: recent changes of each resource, and the watchers that follow them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from danlu.errors import Expired
+
+if TYPE_CHECKING:
+    from danlu.embedded.storage.store import Stored
+
+# A watcher that lags this many changes behind is cut off; it resumes or lists again. Keeps memory bounded.
+MAX_LAG = 20_000
+# Changes kept for watchers that resume. A client that was away for longer lists again (410 Gone).
+WINDOW_CHANGES = 4_096
+WINDOW_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Change:
+    type: str  # ADDED, MODIFIED, DELETED
+    stored: Stored
+    previous: Stored | None
+    encoded: bytes = b""
+
+    @property
+    def revision(self) -> int:
+        return self.stored.revision
+
+    def line(self) -> bytes:
+        """The change as one line of a watch response; made once, sent to every watcher."""
+        if not self.encoded:
+            self.encoded = b'{"type":"' + self.type.encode() + b'","object":' + self.stored.raw + b"}\n"
+        return self.encoded
+
+
+class Subscription:
+    """One watcher's queue of changes."""
+
+    __slots__ = ("_buffer", "_waiter", "_window", "overflowed")
+
+    def __init__(self, window: Window) -> None:
+        self._buffer: list[Change] = []
+        self._waiter: asyncio.Future[None] | None = None
+        self._window = window
+        self.overflowed = False
+
+    def push(self, change: Change) -> None:
+        if len(self._buffer) >= MAX_LAG:
+            self.overflowed = True
+            self.close()
+        else:
+            self._buffer.append(change)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def take(self, timeout: float) -> list[Change]:
+        """All changes that have come, waiting at most `timeout` seconds for the first; empty when none came."""
+        if not self._buffer and not self.overflowed:
+            loop = asyncio.get_running_loop()
+            self._waiter = waiter = loop.create_future()
+            timer = loop.call_later(timeout, self._wake)
+            try:
+                await waiter
+            finally:
+                timer.cancel()
+                self._waiter = None
+        taken, self._buffer = self._buffer, []
+        return taken
+
+    def close(self) -> None:
+        self._window.watchers.discard(self)
+
+
+class Window:
+    """The recent changes of one resource. `forgotten` is the newest revision that was dropped from it."""
+
+    def __init__(self, resource: str, forgotten: int) -> None:
+        self.resource = resource
+        self.changes: deque[Change] = deque()
+        self.watchers: set[Subscription] = set()
+        self.forgotten = forgotten
+        self._bytes = 0
+
+    def remember(self, change: Change) -> None:
+        self.changes.append(change)
+        self._bytes += len(change.stored.raw)
+        while len(self.changes) > WINDOW_CHANGES or (self._bytes > WINDOW_BYTES and len(self.changes) > 1):
+            dropped = self.changes.popleft()
+            self._bytes -= len(dropped.stored.raw)
+            self.forgotten = dropped.revision
+
+    def publish(self, change: Change) -> None:
+        self.remember(change)
+        for watcher in tuple(self.watchers):
+            watcher.push(change)
+
+    def follow(self, since: int) -> Subscription:
+        if since < self.forgotten:
+            raise Expired(f"too old resource version: {since} ({self.forgotten})")
+        subscription = Subscription(self)
+        missed = []
+        for change in reversed(self.changes):
+            if change.revision <= since:
+                break
+            missed.append(change)
+        subscription._buffer.extend(reversed(missed))
+        self.watchers.add(subscription)
+        return subscription

@@ -1,0 +1,263 @@
+"""Current objects in memory; every change goes through the journal before anyone sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+import orjson
+
+from danlu.embedded.storage.events import Change, Subscription, Window
+from danlu.errors import ServiceUnavailable
+from danlu.meta.kind import Object
+
+Key = tuple[str, str]  # namespace, name
+
+
+class Stored:
+    """One version of one object: its encoded form and what lists and watches select by."""
+
+    __slots__ = ("fields", "labels", "name", "namespace", "raw", "resource", "revision", "uid")
+
+    def __init__(
+        self, resource: str, namespace: str, name: str, uid: str, revision: int, raw: bytes, labels: dict[str, str]
+    ) -> None:
+        self.resource = resource
+        self.namespace = namespace
+        self.name = name
+        self.uid = uid
+        self.revision = revision
+        self.raw = raw
+        self.labels = labels
+        self.fields: Mapping[str, str] | None = None  # for field selectors; filled by the reader who first needs it
+
+    @classmethod
+    def of(cls, resource: str, obj: Object, revision: int) -> Stored:
+        meta = obj["metadata"]
+        return cls(
+            resource,
+            meta.get("namespace") or "",
+            meta["name"],
+            meta.get("uid") or "",
+            revision,
+            orjson.dumps(obj),
+            meta.get("labels") or {},
+        )
+
+    @property
+    def obj(self) -> Object:
+        """A copy of one's own: decoded anew each time, so no reader can change what is stored."""
+        decoded: Object = orjson.loads(self.raw)
+        return decoded
+
+
+class Journal(Protocol):
+    """Makes changes durable, in order, many at a time."""
+
+    def load(self) -> Iterator[tuple[int, str, str, str, str, bytes]]:
+        """(revision, change type, resource, namespace, name, raw), in the order of revisions."""
+
+    def forgotten(self) -> int:
+        """Changes up to this revision may be missing from `load`, where a newer one took their place."""
+
+    def start(self, done: Callable[[list[Change], Exception | None], None]) -> None: ...
+
+    def append(self, change: Change) -> None:
+        """Queue; `done` is called in the loop's thread once it is durable."""
+
+    def close(self) -> None: ...
+
+
+class Table:
+    """The objects of one resource, by (namespace, name), with their order kept."""
+
+    __slots__ = ("keys", "objects")
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, Stored] = {}
+        self.keys: list[Key] = []
+
+    def put(self, key: Key, stored: Stored) -> None:
+        if key not in self.objects:
+            insort(self.keys, key)
+        self.objects[key] = stored
+
+    def remove(self, key: Key) -> None:
+        if self.objects.pop(key, None) is not None:
+            del self.keys[bisect_left(self.keys, key)]
+
+    def scan(self, namespace: str | None) -> list[Stored]:
+        objects = self.objects
+        if namespace is None:
+            return [objects[key] for key in self.keys]
+        start = bisect_left(self.keys, (namespace, ""))
+        end = bisect_left(self.keys, (namespace + "\0", ""), start)
+        return [objects[key] for key in self.keys[start:end]]
+
+
+class Store:
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._tables: dict[str, Table] = {}
+        self._windows: dict[str, Window] = {}
+        self._pending: dict[tuple[str, str, str], Stored | None] = {}  # None: a delete on its way
+        self._waiting: dict[int, asyncio.Future[Stored]] = {}
+        self._observers: list[Callable[[Change], None]] = []
+        self._last_revision = 1
+        self._started_at = 0
+        self.revision = 1
+
+    # -- life
+
+    def start(self) -> None:
+        forgotten = self._journal.forgotten()
+        self._started_at = forgotten
+        for revision, kind, resource, namespace, name, raw in self._journal.load():
+            stored = self._restore(resource, namespace, name, revision, raw)
+            change = Change(kind, stored, self._table(resource).objects.get((namespace, name)))
+            self._make_visible(change)
+            if revision > forgotten:
+                self._window(resource).remember(change)
+            self.revision = self._last_revision = revision
+        self._journal.start(self._durable)
+
+    def _restore(self, resource: str, namespace: str, name: str, revision: int, raw: bytes) -> Stored:
+        meta = orjson.loads(raw)["metadata"]
+        return Stored(resource, namespace, name, meta.get("uid") or "", revision, raw, meta.get("labels") or {})
+
+    async def flush(self) -> None:
+        """Wait until everything submitted so far is durable (or has failed)."""
+        if self._waiting:
+            await asyncio.gather(*self._waiting.values(), return_exceptions=True)
+
+    async def close(self) -> None:
+        await self.flush()
+        self._journal.close()
+
+    # -- reading: durable state
+
+    def get(self, resource: str, namespace: str, name: str) -> Stored | None:
+        table = self._tables.get(resource)
+        return table.objects.get((namespace, name)) if table else None
+
+    def scan(self, resource: str, namespace: str | None = None) -> list[Stored]:
+        table = self._tables.get(resource)
+        return table.scan(namespace) if table else []
+
+    def count(self, resource: str) -> int:
+        table = self._tables.get(resource)
+        return len(table.objects) if table else 0
+
+    def resources(self) -> list[str]:
+        return [name for name, table in self._tables.items() if table.objects]
+
+    # -- reading: what a write builds on
+
+    def latest(self, resource: str, namespace: str, name: str) -> Stored | None:
+        key = (resource, namespace, name)
+        if key in self._pending:
+            return self._pending[key]
+        return self.get(resource, namespace, name)
+
+    def scan_latest(self, resource: str, namespace: str | None = None) -> list[Stored]:
+        result = self.scan(resource, namespace)
+        pending = {
+            (key[1], key[2]): stored
+            for key, stored in self._pending.items()
+            if key[0] == resource and (namespace is None or key[1] == namespace)
+        }
+        if pending:
+            merged = {(stored.namespace, stored.name): stored for stored in result} | pending
+            result = [stored for _, stored in sorted(merged.items()) if stored is not None]
+        return result
+
+    # -- writing
+
+    def put(self, resource: str, obj: Object) -> asyncio.Future[Stored]:
+        """Submit an object. Returns at once with its revision assigned; the future ends when it is durable."""
+        self._last_revision = revision = self._last_revision + 1
+        meta: dict[str, Any] = obj["metadata"]
+        meta["resourceVersion"] = str(revision)
+        stored = Stored.of(resource, obj, revision)
+        previous = self.latest(resource, stored.namespace, stored.name)
+        change = Change("MODIFIED" if previous else "ADDED", stored, previous)
+        self._pending[(resource, stored.namespace, stored.name)] = stored
+        return self._submit(change)
+
+    def delete(self, resource: str, obj: Object) -> asyncio.Future[Stored]:
+        """Remove an object; `obj` is its last state, which watchers are shown."""
+        self._last_revision = revision = self._last_revision + 1
+        obj["metadata"]["resourceVersion"] = str(revision)
+        stored = Stored.of(resource, obj, revision)
+        change = Change("DELETED", stored, self.latest(resource, stored.namespace, stored.name))
+        self._pending[(resource, stored.namespace, stored.name)] = None
+        return self._submit(change)
+
+    def observe(self, callback: Callable[[Change], None]) -> None:
+        """Call back for every write at the moment it is submitted (before it is durable)."""
+        self._observers.append(callback)
+
+    def _submit(self, change: Change) -> asyncio.Future[Stored]:
+        future: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+        self._waiting[change.revision] = future
+        for callback in self._observers:
+            callback(change)
+        self._journal.append(change)
+        return future
+
+    def _durable(self, changes: list[Change], error: Exception | None) -> None:
+        if error is not None:
+            self._take_back(changes)
+        for change in changes:
+            stored = change.stored
+            key = (stored.resource, stored.namespace, stored.name)
+            future = self._waiting.pop(change.revision, None)
+            if error is None:
+                self._make_visible(change)
+                self.revision = change.revision
+                self._window(stored.resource).publish(change)
+            pending = self._pending.get(key, stored)
+            if pending is stored or (pending is None and change.type == "DELETED"):
+                self._pending.pop(key, None)
+            if future is not None and not future.done():
+                if error is None:
+                    future.set_result(stored)
+                else:
+                    future.set_exception(ServiceUnavailable(f"the change could not be stored: {error}"))
+
+    def _take_back(self, changes: list[Change]) -> None:
+        """Tell the observers that these did not happen, newest first."""
+        for change in reversed(changes):
+            if change.previous is None:
+                undone = Change("DELETED", change.stored, change.stored)
+            else:
+                undone = Change("ADDED" if change.type == "DELETED" else "MODIFIED", change.previous, change.stored)
+            for callback in self._observers:
+                callback(undone)
+
+    def _make_visible(self, change: Change) -> None:
+        stored = change.stored
+        table = self._table(stored.resource)
+        if change.type == "DELETED":
+            table.remove((stored.namespace, stored.name))
+        else:
+            table.put((stored.namespace, stored.name), stored)
+
+    # -- watching
+
+    def subscribe(self, resource: str, since: int) -> Subscription:
+        return self._window(resource).follow(since)
+
+    def _window(self, resource: str) -> Window:
+        window = self._windows.get(resource)
+        if window is None:
+            window = self._windows[resource] = Window(resource, self._started_at)
+        return window
+
+    def _table(self, resource: str) -> Table:
+        table = self._tables.get(resource)
+        if table is None:
+            table = self._tables[resource] = Table()
+        return table

@@ -1,0 +1,34 @@
+"""One dataclass per component; unit, default and reason beside every field."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+def default_home() -> Path:
+    return Path(os.environ.get("DANLU_HOME") or "~/.danlu").expanduser()
+
+
+@dataclass(slots=True)
+class NodeShare:
+    """What one virtual node offers. None: an equal part of the machine."""
+
+    name: str
+    cpu: float | None = None  # cores
+    memory: int | None = None  # bytes
+    gpus: int | None = None
+
+
+@dataclass(slots=True)
+class ClusterSettings:
+    data_dir: Path = field(default_factory=default_home)
+    host: str = "127.0.0.1"  # loopback: the admin's certificate lies in a file of this user, other machines have no business here
+    port: int = 6443  # Kubernetes' own; 0 takes any free one
+    nodes: list[NodeShare] = field(default_factory=list)  # empty: one node, the whole machine
+    images: str = "lenient"  # "strict": unknown images fail to pull, as they would in a cluster
+    run_controllers: bool = True  # off in tests of the API alone
+    run_node: bool = True  # off in tests that need no processes
+    extra_names: tuple[str, ...] = ()  # further names and addresses in the server's certificate
+    fake_gpus: int = 0  # for trying out scheduling on a machine without GPUs
