@@ -1,0 +1,228 @@
+"""What a client wants back (Accept) and what it sent (Content-Type)."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from danlu.errors import BadRequest, NotAcceptable, UnsupportedMediaType
+from danlu.meta.fields import quoted
+
+JSON = "application/json"
+YAML = "application/yaml"
+MEDIA_TYPES = (JSON, YAML)
+_CONVERSIONS = {
+    "Table": ("table", "meta.k8s.io", ("v1", "v1beta1")),
+    "PartialObjectMetadata": ("partial", "meta.k8s.io", ("v1", "v1beta1")),
+    "PartialObjectMetadataList": ("partial", "meta.k8s.io", ("v1", "v1beta1")),
+    "APIGroupDiscoveryList": ("discovery", "apidiscovery.k8s.io", ("v2", "v2beta1")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    kind: str = "json"  # json (the objects themselves), table, partial (their metadata) or discovery (aggregated)
+    version: str = ""  # of the form asked for: v1, v1beta1; v2 for discovery
+    encoding: str = "json"  # json or yaml
+    pretty: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Stored bytes can be sent as they are."""
+        return self.kind == "json" and self.encoding == "json" and not self.pretty
+
+    @property
+    def content_type(self) -> str:
+        return JSON if self.encoding == "json" else YAML
+
+
+_PLAIN = Wanted()
+
+
+def parse_accept(header: str) -> Wanted:
+    """The first thing in the client's order that we can make. Raises NotAcceptable."""
+    if not header or header == JSON or header == "*/*":
+        return _PLAIN
+    found = _parse(header)
+    if found is None:
+        raise NotAcceptable(f"only the following media types are accepted: {', '.join(MEDIA_TYPES)}")
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(header: str) -> Wanted | None:
+    clauses = []
+    for clause in header.split(","):
+        media, *parts = (part.strip() for part in clause.split(";"))
+        given = dict(part.split("=", 1) for part in parts if "=" in part)
+        parameters = {name.strip(): value.strip().strip('"') for name, value in given.items()}
+        try:
+            weight = float(parameters.get("q", "1"))
+        except ValueError:
+            weight = 1.0
+        clauses.append((-weight, media.count("*"), media, parameters))
+    for _, _, media, parameters in sorted(clauses, key=lambda clause: clause[:2]):
+        if media in (JSON, "*/*", "application/*"):
+            encoding = "json"
+        elif media == YAML:
+            encoding = "yaml"
+        else:
+            continue
+        wanted = _converted(parameters, encoding)
+        if wanted is not None:
+            return wanted
+    return None
+
+
+def _converted(parameters: dict[str, str], encoding: str) -> Wanted | None:
+    pretty = parameters.get("pretty") == "1"
+    if not any(name in parameters for name in ("as", "g", "v")):
+        return Wanted(encoding=encoding, pretty=pretty)
+    kind, group, versions = _CONVERSIONS.get(parameters.get("as", ""), ("", "", ()))
+    version = parameters.get("v", "")
+    if not kind or parameters.get("g") != group or version not in versions:
+        return None
+    return Wanted(kind, version, encoding, pretty)
+
+
+def encode(obj: Any, wanted: Wanted) -> bytes:
+    if wanted.encoding == "yaml":
+        import yaml
+
+        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+        text: str = yaml.dump(obj, Dumper=dumper, default_flow_style=False, allow_unicode=True, sort_keys=True)
+        return text.encode()
+    return orjson.dumps(obj, option=orjson.OPT_INDENT_2) if wanted.pretty else orjson.dumps(obj)
+
+
+def decode_body(
+    content_type: str, body: bytes, warnings: list[str], field_validation: str = "Warn", *, patch: bool = False
+) -> Any:
+    """The JSON data in a body; an object, or with `patch` also a list. Duplicate keys are refused or warned of."""
+    media = content_type.split(";", 1)[0].strip().lower()
+    if media in ("", JSON):
+        data, strict = _from_json(body, patch=patch, look_twice=field_validation != "Ignore")
+    elif media == YAML:
+        data, strict = _from_yaml(body, patch=patch)
+    else:
+        accepted = ", ".join(MEDIA_TYPES)
+        raise UnsupportedMediaType(
+            f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        )
+    if not isinstance(data, dict) and not (patch and isinstance(data, list)):
+        raise _unrecognized(f"json: cannot unmarshal {_go_name(data)} into Go value of type {_FIND_KIND}", body, patch)
+    if strict and field_validation == "Strict":
+        raise BadRequest(f"{_subject(data)}strict decoding error: {', '.join(strict)}")
+    if strict and field_validation == "Warn":
+        warnings.extend(strict)
+    return data
+
+
+_FIND_KIND = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+
+def _subject(data: Any) -> str:
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if not isinstance(kind, str):
+        return ""
+    version = str(data.get("apiVersion", "")).rsplit("/", 1)[-1]
+    return f"{kind} in version {quoted(version)} cannot be handled as a {kind}: "
+
+
+def _go_name(data: Any) -> str:
+    if isinstance(data, bool):
+        return "bool"
+    return {str: "string", int: "number", float: "number", list: "array", type(None): "null"}.get(type(data), "object")
+
+
+def _unrecognized(reason: str, body: bytes, patch: bool) -> BadRequest:
+    if patch:
+        return BadRequest(f"error decoding patch: {reason}")
+    if not body:
+        shown = "<empty>"
+    elif body[:1] == b"{":
+        shown = body[:30].decode("utf-8", "replace")
+    else:
+        shown = body[:30].hex()
+    shown += " ..." if len(body) > 30 else ""
+    return BadRequest(
+        f"the object provided is unrecognized: couldn't get version/kind; json parse error: {reason} ({shown})"
+    )
+
+
+def _from_json(body: bytes, *, patch: bool, look_twice: bool) -> tuple[Any, list[str]]:
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise _unrecognized(_go_syntax_error(body, error), body, patch) from None
+    if not look_twice or _count_keys(data) == sum(1 for found in _STRINGS.finditer(body) if found[1] is not None):
+        return data, []
+    return data, [f"duplicate field {quoted(path)}" for path in _duplicates(body)]
+
+
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"(\s*:)?', re.DOTALL)
+
+
+def _count_keys(data: Any) -> int:
+    total = 0
+    pending = [data]
+    while pending:
+        value = pending.pop()
+        if value.__class__ is dict:
+            total += len(value)
+            pending.extend(value.values())
+        elif value.__class__ is list:
+            pending.extend(value)
+    return total
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object with all its keys, as they stand in the text."""
+
+
+def _duplicates(body: bytes) -> list[str]:
+    try:
+        tree = json.loads(body, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError):
+        return []
+    found: dict[str, None] = {}
+
+    def walk(value: Any, path: str) -> None:
+        if isinstance(value, _Pairs):
+            seen: set[str] = set()
+            for key, item in value:
+                place = f"{path}.{key}" if path else key
+                if key in seen:
+                    found[place] = None
+                seen.add(key)
+                walk(item, place)
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                walk(item, f"{path}[{index}]")
+
+    walk(tree, "")
+    return list(found)[:100]
+
+
+def _go_syntax_error(body: bytes, error: orjson.JSONDecodeError) -> str:
+    if b"ecursion" in str(error).encode():
+        return "exceeded max depth"
+    if error.pos >= len(body.rstrip()) or "end of" in str(error) or "EOF" in str(error):
+        return "unexpected end of JSON input"
+    letter = body[error.pos : error.pos + 1].decode("latin-1")
+    shown = {"'": r"'\''", '"': "'\"'"}.get(letter, f"'{letter}'" if letter.isprintable() else repr(letter))
+    return f"invalid character {shown} looking for beginning of value"
+
+
+def _from_yaml(body: bytes, *, patch: bool) -> tuple[Any, list[str]]:
+    from danlu.embedded.apiserver import manifests
+
+    try:
+        return manifests.load(body)
+    except manifests.YamlError as error:
+        raise BadRequest(f"error decoding patch: {error}" if patch else f"error decoding YAML: {error}") from None
