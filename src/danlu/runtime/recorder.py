@@ -18,9 +18,10 @@ from typing import Generic, TypeVar
 
 from danlu import errors
 from danlu.client.client import Client
+from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import EVENT
-from danlu.runtime.moments import Clock, stamp, utc_now
+from danlu.runtime.moments import Clock, utc_now
 
 log = logging.getLogger(__name__)
 
@@ -166,8 +167,8 @@ class EventRecorder:
             "reason": reason,
             "message": message[:1024],
             "source": source,
-            "firstTimestamp": stamp(now),
-            "lastTimestamp": stamp(now),
+            "firstTimestamp": rfc3339(now),
+            "lastTimestamp": rfc3339(now),
             "count": 1,
             "type": type,
             "reportingComponent": self.component,
