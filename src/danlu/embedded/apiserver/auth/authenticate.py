@@ -1,0 +1,134 @@
+"""Who is asking: a client certificate, a bearer token, or nobody in particular; and who they ask to act as."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import unquote
+
+from danlu.embedded.apiserver.auth.forbidden import access_forbidden
+from danlu.embedded.apiserver.auth.subjects import BadCertificate, read_subject
+from danlu.embedded.apiserver.auth.tokens import (
+    AUTHENTICATED,
+    BadToken,
+    ServiceAccountTokens,
+    StaticTokens,
+    service_account_groups,
+)
+from danlu.embedded.apiserver.request import User
+from danlu.errors import BadRequest, Unauthorized
+
+if TYPE_CHECKING:
+    from danlu.embedded.apiserver.auth.rbac import Authorizer
+
+ANONYMOUS = "system:anonymous"
+UNAUTHENTICATED = "system:unauthenticated"
+_ACCOUNT = "system:serviceaccount:"
+_EXTRA = "impersonate-extra-"
+_KEPT_CERTIFICATES = 1024
+
+
+class Authenticator:
+    def __init__(self, authorizer: Authorizer, accounts: ServiceAccountTokens, static: StaticTokens) -> None:
+        self._authorizer = authorizer
+        self.accounts = accounts
+        self._static = static
+        self._certificates: dict[bytes, User] = {}
+
+    def authenticate(self, headers: Mapping[str, str], peer_certificate: bytes | None) -> User:
+        """Header names in lower case. Headers that may stand several times come joined with commas."""
+        user = self._sender(headers, peer_certificate)
+        if "impersonate-user" in headers or any(name.startswith("impersonate-") for name in headers):
+            return self._impersonated(user, headers)
+        return user
+
+    def review(self, token: str, audiences: Sequence[str]) -> tuple[User, tuple[str, ...]]:
+        """Who a token stands for, and for which of the audiences. Raises BadToken."""
+        user = self._static.find(token)
+        if user is not None:
+            return user, tuple(audiences or self.accounts.audiences)
+        return self.accounts.verify(token, audiences)
+
+    def _sender(self, headers: Mapping[str, str], peer_certificate: bytes | None) -> User:
+        if peer_certificate is not None:
+            return self._certificates.get(peer_certificate) or self._read_certificate(peer_certificate)
+        authorization = headers.get("authorization", "")
+        if authorization:
+            scheme, _, token = authorization.partition(" ")
+            token = token.strip()
+            if scheme.lower() == "bearer" and token:
+                try:
+                    return self.review(token, ())[0]
+                except BadToken:
+                    raise Unauthorized("Unauthorized") from None
+        return User(ANONYMOUS, "", (UNAUTHENTICATED,))
+
+    def _read_certificate(self, der: bytes) -> User:
+        try:
+            name, groups = read_subject(der)
+        except BadCertificate:
+            raise Unauthorized("Unauthorized") from None
+        if not name:
+            raise Unauthorized("Unauthorized")
+        credential = f"X509SHA256={hashlib.sha256(der).hexdigest()}"
+        extra = {"authentication.kubernetes.io/credential-id": [credential]}
+        user = User(name, "", (*groups, AUTHENTICATED), extra)
+        if len(self._certificates) >= _KEPT_CERTIFICATES:
+            self._certificates.clear()
+        self._certificates[der] = user
+        return user
+
+    # -- acting as someone else; each part of the other's identity needs the right to impersonate it
+
+    def _impersonated(self, user: User, headers: Mapping[str, str]) -> User:
+        name = headers.get("impersonate-user", "")
+        asked_groups = _values(headers.get("impersonate-group", ""))
+        uid = headers.get("impersonate-uid", "")
+        extra = {
+            unquote(header[len(_EXTRA) :].lower()): _values(value)
+            for header, value in headers.items()
+            if header.startswith(_EXTRA)
+        }
+        if not name:
+            if asked_groups or uid or extra:
+                _without_user(asked_groups, uid, extra)
+            return user
+        groups = list(asked_groups)
+        account_namespace, _, account = name.removeprefix(_ACCOUNT).partition(":")
+        if name.startswith(_ACCOUNT) and account and ":" not in account:
+            self._require(user, "", "serviceaccounts", "", account_namespace, account)
+            if not groups:
+                groups = list(service_account_groups(account_namespace))
+        else:
+            self._require(user, "", "users", "", "", name)
+        for group in asked_groups:
+            self._require(user, "", "groups", "", "", group)
+        for key, values in extra.items():
+            for value in values:
+                self._require(user, "authentication.k8s.io", "userextras", key, "", value)
+        if uid:
+            self._require(user, "authentication.k8s.io", "uids", "", "", uid)
+        default = UNAUTHENTICATED if name == ANONYMOUS else AUTHENTICATED
+        if default not in groups and not (default == AUTHENTICATED and UNAUTHENTICATED in groups):
+            groups.append(default)
+        return User(name, uid, tuple(groups), extra)
+
+    def _require(self, user: User, group: str, resource: str, subresource: str, namespace: str, name: str) -> None:
+        decision = self._authorizer.authorize(user, "impersonate", group, resource, subresource, namespace, name)
+        if not decision.allowed:
+            raise access_forbidden(
+                user.name, "impersonate", group, resource, subresource, namespace, name, reason=decision.reason
+            )
+
+
+def _values(header: str) -> list[str]:
+    return [part.strip() for part in header.split(",") if part.strip()]
+
+
+def _without_user(groups: Iterable[str], uid: str, extra: Mapping[str, Iterable[str]]) -> NoReturn:
+    parts = [f"{{Group  {group}    }}" for group in groups]
+    parts += [f"{{UserExtra  {value}  authentication.k8s.io/v1  {key}}}" for key in extra for value in extra[key]]
+    if uid:
+        parts.append(f"{{UID  {uid}  authentication.k8s.io/v1  }}")
+    raise BadRequest(f"requested [{' '.join(parts)}] without impersonating a user")
