@@ -1,0 +1,116 @@
+"""Pods."""
+
+from __future__ import annotations
+
+from danlu.embedded.apiserver.served import Column, ServedKind
+from danlu.embedded.builtin.hooks import AGE, NAME, first_generation, keep_status, next_generation, schema_of
+from danlu.embedded.builtin.podspec import default_pod, quality_of_service, validate_pod_spec
+from danlu.embedded.builtin.podtable import (
+    ip_of,
+    node_of,
+    nominated_node_of,
+    readiness_gates_of,
+    ready_of,
+    restarts_of,
+    status_of,
+)
+from danlu.meta import names
+from danlu.meta.fields import FieldError
+from danlu.meta.kind import Object
+from danlu.meta.wellknown import POD
+
+FINISHED = ("Succeeded", "Failed")
+
+
+def prepare_create(obj: Object) -> None:
+    first_generation(obj)
+    spec = obj.get("spec") or {}
+    obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(spec)}
+    if spec.get("schedulingGates"):
+        gated = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }
+        obj["status"]["conditions"] = [{"lastProbeTime": None, "lastTransitionTime": None, **gated}]
+
+
+def prepare_update(new: Object, old: Object) -> None:
+    keep_status(new, old)
+    next_generation(new, old)
+
+
+def prepare_status(new: Object, old: Object) -> None:
+    """The spec and the owners stay; the class given at creation does not get lost."""
+    new["spec"] = old.get("spec") or {}
+    metadata, before = new.setdefault("metadata", {}), old.get("metadata") or {}
+    for field in ("ownerReferences", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if field in before:
+            metadata[field] = before[field]
+        else:
+            metadata.pop(field, None)
+    status, status_before = new.setdefault("status", {}), old.get("status") or {}
+    for field in ("qosClass", "observedGeneration"):
+        if not status.get(field) and field in status_before:
+            status[field] = status_before[field]
+
+
+def validate(obj: Object) -> list[FieldError]:
+    return validate_pod_spec(obj.get("spec") or {}, "spec")
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    return validate(new)
+
+
+def grace(obj: Object, asked: int | None) -> int | None:
+    """Seconds until a delete is final. A pod that runs nowhere, or no longer, goes at once."""
+    spec = obj.get("spec") or {}
+    if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in FINISHED:
+        return 0
+    period = asked if asked is not None else spec.get("terminationGracePeriodSeconds") or 0
+    return 1 if period < 0 else int(period)
+
+
+def selectable(obj: Object) -> dict[str, str]:
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    addresses = status.get("podIPs") or ()
+    return {
+        "spec.nodeName": spec.get("nodeName") or "",
+        "spec.restartPolicy": spec.get("restartPolicy") or "",
+        "spec.schedulerName": spec.get("schedulerName") or "",
+        "spec.serviceAccountName": spec.get("serviceAccountName") or "",
+        "spec.hostNetwork": "true" if spec.get("hostNetwork") else "false",
+        "status.phase": status.get("phase") or "",
+        "status.podIP": (addresses[0].get("ip") if addresses else status.get("podIP")) or "",
+        "status.nominatedNodeName": status.get("nominatedNodeName") or "",
+    }
+
+
+SERVED = ServedKind(
+    kind=POD,
+    schema=schema_of("io.k8s.api.core.v1.Pod"),
+    name_errors=names.as_dns_subdomain,
+    columns=(
+        NAME,
+        Column("Ready", ready_of, description="How many of the pod's containers are ready for traffic."),
+        Column("Status", status_of, description="What the pod's containers are doing, in one word."),
+        Column("Restarts", restarts_of, description="How often containers were restarted, and when last."),
+        AGE,
+        Column("IP", ip_of, priority=1),
+        Column("Node", node_of, priority=1),
+        Column("Nominated Node", nominated_node_of, priority=1),
+        Column("Readiness Gates", readiness_gates_of, priority=1),
+    ),
+    prepare_create=prepare_create,
+    prepare_update=prepare_update,
+    prepare_status=prepare_status,
+    default=default_pod,
+    validate=validate,
+    validate_update=validate_update,
+    selectable=selectable,
+    selectable_names=frozenset(selectable({})),
+    has_status=True,
+    grace=grace,
+)
