@@ -16,6 +16,7 @@ from danlu.embedded.builtin import (
     persistentvolumeclaim,
     pod,
     resourcequota,
+    reviews,
     secret,
     service,
     serviceaccount,
@@ -34,4 +35,5 @@ BUILTINS: tuple[ServedKind, ...] = (
     secret.SERVED,
     serviceaccount.SERVED,
     service.SERVED,
+    *reviews.SERVED,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from danlu.embedded.apiserver.served import ServedKind
+from danlu.embedded.apiserver.subresources.token import TOKEN
 from danlu.embedded.builtin.hooks import AGE, NAME, schema_of
 from danlu.meta import names
 from danlu.meta.wellknown import SERVICE_ACCOUNT
@@ -12,4 +13,5 @@ SERVED = ServedKind(
     schema=schema_of("io.k8s.api.core.v1.ServiceAccount"),
     name_errors=names.as_dns_subdomain,
     columns=(NAME, AGE),
+    subresources={"token": TOKEN},
 )

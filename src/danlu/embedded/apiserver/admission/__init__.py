@@ -105,7 +105,7 @@ def _handles(plugin: Plugin, resource: str) -> bool:
     return resources is None or resource in resources
 
 
-def standard_chain(store: Store, authorizer: Authorizer) -> Chain:
+def standard_chain(store: Store, authorizer: Authorizer, further: Sequence[Plugin] = ()) -> Chain:
     """The plugins of a cluster, in Kubernetes' own order; quota is last, so that it counts only what else passed."""
     from danlu.embedded.apiserver.admission.default_tolerations import DefaultTolerations
     from danlu.embedded.apiserver.admission.limit_ranger import LimitRanger
@@ -129,6 +129,7 @@ def standard_chain(store: Store, authorizer: Authorizer) -> Chain:
             DefaultStorageClass(store),
             StorageObjectInUse(),
             ClaimResize(store),
+            *further,
             ResourceQuota(store),
         )
     )

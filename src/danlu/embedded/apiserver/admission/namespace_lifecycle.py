@@ -30,11 +30,7 @@ class NamespaceLifecycle(Handler):
 
     def mutate(self, a: Attributes) -> None:
         namespace = a.namespace
-        if not namespace or a.served.key == "namespaces":
-            if a.operation == DELETE and a.served.key == "namespaces" and a.name in IMMORTAL and not a.subresource:
-                raise resource_forbidden("namespaces", "", a.name, "this namespace may not be deleted")
-            return
-        if a.operation == DELETE or a.served.key in _SILENT:
+        if not namespace or a.operation == DELETE or a.served.key == "namespaces" or a.served.key in _SILENT:
             return
         going = self._going.get("", namespace)
         if going is None:
@@ -48,3 +44,7 @@ class NamespaceLifecycle(Handler):
             }
             error.details["causes"] = [cause]
             raise error
+
+    def validate(self, a: Attributes) -> None:
+        if a.operation == DELETE and a.served.key == "namespaces" and a.name in IMMORTAL:
+            raise resource_forbidden("namespaces", "", a.name, "this namespace may not be deleted")

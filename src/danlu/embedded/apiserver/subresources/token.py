@@ -6,10 +6,15 @@ import time
 from typing import TYPE_CHECKING
 
 from danlu.embedded.apiserver.auth.tokens import ServiceAccountTokens
-from danlu.errors import BadRequest, Conflict, NotFound
+from danlu.embedded.apiserver.decoding import complain, field_validation
+from danlu.embedded.apiserver.negotiation import decode_body
+from danlu.embedded.apiserver.request import Call, Response
+from danlu.embedded.apiserver.served import Subresource
+from danlu.errors import BadRequest, Conflict, MethodNotAllowed, NotFound
 from danlu.meta.clock import now_rfc3339, rfc3339
 from danlu.meta.fields import invalid, invalid_error
 from danlu.meta.kind import Kind, Object
+from danlu.meta.schema import native
 
 if TYPE_CHECKING:
     from danlu.embedded.storage.store import Store
@@ -22,6 +27,23 @@ DEFAULT_SECONDS = 3600
 MARKED_SECONDS = 3607
 YEAR = 365 * 24 * 3600
 _BOUND_KINDS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+
+
+async def handle(call: Call) -> Response:
+    if call.method != "POST":
+        raise MethodNotAllowed("the server does not allow this method on the requested resource")
+    body = decode_body(call.headers.get("content-type", ""), call.body, call.warnings, field_validation(call))
+    decoded = native("io.k8s.api.authentication.v1.TokenRequest").decode(body)
+    if decoded.problem is not None:
+        raise BadRequest(f'TokenRequest in version "v1" cannot be handled as a TokenRequest: {decoded.problem.message}')
+    if decoded.unknown:
+        complain(call, [f'unknown field "{path}"' for path in decoded.unknown], "TokenRequest", "v1")
+    server = call.server
+    answer = request_token(server.store, server.authenticator.accounts, call.namespace, call.name, body)
+    return Response.json(answer, 201)
+
+
+TOKEN = Subresource(("create",), TOKEN_REQUEST, handle)
 
 
 def request_token(store: Store, tokens: ServiceAccountTokens, namespace: str, name: str, request: Object) -> Object:
