@@ -10,41 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from danlu.meta import quantity
+from danlu.meta.fields import quoted
 from danlu.meta.kind import Object
 
 LOOPBACK = "127.0.0.1"
 
-_ESCAPES = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-}
-
 
 class FieldRefError(Exception):
     """A reference that cannot be resolved; the text is what a user sees."""
-
-
-def quoted(text: str) -> str:
-    """As Go's strconv.Quote writes it: the form of values in downwardAPI files of labels and annotations."""
-    return '"' + "".join(_quoted_character(character) for character in text) + '"'
-
-
-def _quoted_character(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    code = ord(character)
-    if code < 0x20 or code == 0x7F:
-        return f"\\x{code:02x}"
-    if character.isprintable():
-        return character
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def format_map(values: Mapping[str, str]) -> str:

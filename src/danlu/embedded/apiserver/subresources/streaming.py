@@ -1,0 +1,109 @@
+"""What the API server asks of a node, and how a request finds its pod, its container and its node.
+
+The server knows nodes only through `NodeStreams`, so it neither imports them nor cares where they run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from danlu.embedded.apiserver.request import Call
+from danlu.errors import BadRequest, NotFound, ServiceUnavailable
+from danlu.meta.kind import Object
+
+STDIN, STDOUT, STDERR, ERROR, RESIZE = range(5)
+
+
+class Session(Protocol):
+    """One exec or attach, seen from the server."""
+
+    def output(self) -> AsyncIterator[tuple[int, bytes]]:
+        """(STDOUT or STDERR, bytes), until both have ended."""
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """To the program's stdin; waits while the program does not read."""
+        ...
+
+    def close_stdin(self) -> None: ...
+
+    def resize(self, width: int, height: int) -> None: ...
+
+    async def wait(self) -> int:
+        """The exit code; of an attached container 0 when it has ended."""
+        ...
+
+    async def close(self) -> None:
+        """The client is gone or all is done: gives everything back, ends what an exec has started."""
+        ...
+
+
+class NodeStreams(Protocol):
+    """Each method raises ApiError in kubelet's words when the container is not in a state for it."""
+
+    async def logs(
+        self,
+        pod: Object,
+        container: str,
+        *,
+        previous: bool,
+        follow: bool,
+        tail: int | None,
+        since_ns: int | None,
+        limit_bytes: int | None,
+        timestamps: bool,
+        stream: str,
+    ) -> AsyncIterator[bytes]: ...
+
+    async def check(self, pod: Object, container: str) -> None:
+        """That a command could be run in the container now."""
+
+    async def exec(
+        self, pod: Object, container: str, command: Sequence[str], *, stdin: bool, stdout: bool, stderr: bool, tty: bool
+    ) -> Session: ...
+
+    async def attach(
+        self, pod: Object, container: str, *, stdin: bool, stdout: bool, stderr: bool, tty: bool
+    ) -> Session: ...
+
+    async def connect(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """To a port of the pod. Raises OSError when nothing listens there."""
+        ...
+
+
+def pod_of(call: Call) -> Object:
+    stored = call.server.store.get("pods", call.namespace, call.name)
+    if stored is None:
+        raise NotFound.of("pods", call.name)
+    return stored.obj
+
+
+def container_of(pod: Object, asked: str) -> str:
+    name, spec = pod["metadata"]["name"], pod["spec"]
+    names = [
+        container["name"]
+        for field in ("initContainers", "containers", "ephemeralContainers")
+        for container in spec.get(field) or []
+    ]
+    if asked:
+        if asked not in names:
+            raise BadRequest(f"container {asked} is not valid for pod {name}")
+        return asked
+    containers = spec.get("containers") or []
+    if len(containers) == 1:
+        return str(containers[0]["name"])
+    raise BadRequest(f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]")
+
+
+def node_of(call: Call, pod: Object) -> NodeStreams:
+    node = pod["spec"].get("nodeName")
+    if not node:
+        raise BadRequest(f"pod {pod['metadata']['name']} does not have a host assigned")
+    streams = call.server.node_streams.get(node)
+    if streams is not None:
+        return streams
+    if call.server.store.get("nodes", "", node) is None:
+        raise NotFound.of("nodes", node)
+    raise ServiceUnavailable(f'node "{node}" is not running: pod "{pod["metadata"]["name"]}" cannot be reached')
