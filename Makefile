@@ -1,0 +1,22 @@
+# Thin: every target calls a script, which CI and people call too.
+.PHONY: help setup train test check bench
+
+help:
+	@echo 'make train   set up everything and train a small model on this machine'
+	@echo 'make test    all tests            make check   formatting, types, layers'
+	@echo 'make bench   speed, side by side with a real kube-apiserver and etcd'
+
+setup:
+	@scripts/setup
+
+train:
+	@scripts/train
+
+test:
+	@scripts/test
+
+check:
+	@scripts/check
+
+bench:
+	@scripts/bench

@@ -1,0 +1,3 @@
+from danlu.cli.main import main
+
+main()

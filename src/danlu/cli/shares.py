@@ -1,0 +1,48 @@
+"""`--nodes`: how many virtual nodes, and what each offers."""
+
+from __future__ import annotations
+
+import re
+
+from danlu.meta import quantity
+from danlu.settings import NodeShare
+
+MAX_NODES = 500
+
+
+def parse_nodes(text: str) -> list[NodeShare]:
+    """`3`, or `a:cpu=2,memory=4Gi,gpu=1;b`. Raises ValueError with what is wrong."""
+    if text.isdecimal():
+        count = int(text)
+        if not 1 <= count <= MAX_NODES:
+            raise ValueError(f"{count} nodes; choose 1 to {MAX_NODES}")
+        return [] if count == 1 else [NodeShare(f"node-{index}") for index in range(count)]
+    shares = [_share(part) for part in text.split(";") if part.strip()]
+    names = [share.name for share in shares]
+    if len(set(names)) != len(names):
+        raise ValueError("two nodes have the same name")
+    if not shares:
+        raise ValueError("no node is named")
+    return shares
+
+
+def _share(text: str) -> NodeShare:
+    name, _, rest = text.strip().partition(":")
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", name):
+        raise ValueError(f"{name!r} is not a name for a node (lower case letters, digits, - and .)")
+    share = NodeShare(name)
+    for part in filter(None, rest.split(",")):
+        what, _, amount = part.partition("=")
+        try:
+            value = quantity.parse(amount)
+        except ValueError:
+            raise ValueError(f"{amount!r} is not an amount of {what}") from None
+        if what == "cpu":
+            share.cpu = value.milli() / 1000
+        elif what == "memory":
+            share.memory = value.value()
+        elif what in ("gpu", "gpus"):
+            share.gpus = value.value()
+        else:
+            raise ValueError(f"{what!r} is not known; a node has cpu, memory and gpu")
+    return share

@@ -1,0 +1,179 @@
+"""`danlu up`: one process with everything in it, in the foreground or detached."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from danlu import __version__
+from danlu.cli.main import CommandError
+from danlu.cli.place import data_directory
+from danlu.cli.shares import parse_nodes
+from danlu.embedded.storage import DataDirectoryError
+from danlu.settings import ClusterSettings, default_home
+
+READY_SECONDS = 60
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--port", type=int, default=None, help="port of the API (default: 6443; 0: any free one)")
+    command.add_argument("--host", default="127.0.0.1", help="address of the API (default: 127.0.0.1)")
+    command.add_argument("--detach", "-d", action="store_true", help="go to the background; returns when it is ready")
+    command.add_argument(
+        "--nodes",
+        default="1",
+        metavar="N|SPEC",
+        help="virtual nodes: a number (equal shares of this machine), or NAME:cpu=2,memory=4Gi,gpu=1;NAME:…",
+    )
+    command.add_argument(
+        "--images",
+        choices=("lenient", "strict"),
+        default="lenient",
+        help="unknown image names: run them in the default environment and say so, or fail to pull (default: lenient)",
+    )
+    command.add_argument("--fake-gpus", type=int, default=0, metavar="N", help="pretend to have N GPUs, to try out scheduling")
+    command.add_argument("--verbose", "-v", action="store_true", help="log more")
+    command.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settings = _settings(arguments)
+    if arguments.detach:
+        return _detach(arguments)
+    _set_up_logging(arguments.verbose)
+    report = _reporter(arguments)
+    try:
+        return asyncio_run(_serve(settings, report))
+    except (DataDirectoryError, OSError) as error:
+        report({"error": _explain(error, settings)})
+        raise CommandError(_explain(error, settings)) from error
+
+
+def _settings(arguments: argparse.Namespace) -> ClusterSettings:
+    if arguments.port is not None and not 0 <= arguments.port <= 65535:
+        raise CommandError(f"--port {arguments.port} is not a port; choose 1 to 65535, or 0 for any free one")
+    try:
+        nodes = parse_nodes(arguments.nodes)
+    except ValueError as error:
+        raise CommandError(f"--nodes: {error}") from error
+    return ClusterSettings(
+        data_dir=arguments.data_dir or default_home(),
+        host=arguments.host,
+        port=6443 if arguments.port is None else arguments.port,
+        nodes=nodes,
+        images=arguments.images,
+        fake_gpus=arguments.fake_gpus,
+    )
+
+
+def _set_up_logging(verbose: bool) -> None:
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+
+
+def _explain(error: Exception, settings: ClusterSettings) -> str:
+    if isinstance(error, OSError) and error.errno in (98, 48):
+        return f"port {settings.port} of {settings.host} is taken; choose another with --port (0: any free one)"
+    if isinstance(error, PermissionError) and error.filename is None:
+        return f"port {settings.port} may not be used by this account; choose one from 1024 on with --port"
+    return str(error)
+
+
+def asyncio_run(main: object) -> int:
+    import uvloop
+
+    result = uvloop.run(main)
+    return int(result or 0)
+
+
+async def _serve(settings: ClusterSettings, report: object) -> int:
+    from danlu.embedded.cluster import Cluster
+
+    cluster = Cluster(settings)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await cluster.start()
+    assert callable(report)
+    report({"pid": os.getpid(), "lines": _banner(cluster.url, cluster.directory.root, cluster.describe())})
+    await stop.wait()
+    await cluster.stop()
+    return 0
+
+
+def _banner(url: str, root: Path, facts: dict[str, str]) -> list[str]:
+    lines = [f"Danlu {__version__} is up: a Kubernetes v1.36 at {url}"]
+    lines += [f"  {name:<9} {value}" for name, value in {"data": str(root), **facts}.items()]
+    lines += ["", "Paste this to use it:", "", f"  export KUBECONFIG={root / 'kubeconfig'}", ""]
+    return lines
+
+
+def _reporter(arguments: argparse.Namespace) -> object:
+    """Says what came of the start: to the parent that detached us, or to the terminal."""
+
+    def report(outcome: dict[str, object]) -> None:
+        if arguments.ready_fd is not None:
+            with os.fdopen(arguments.ready_fd, "w") as pipe:
+                json.dump(outcome, pipe)
+        elif "lines" in outcome:
+            lines = outcome["lines"]
+            assert isinstance(lines, list)
+            print("\n".join(lines), flush=True)
+
+    return report
+
+
+def _detach(arguments: argparse.Namespace) -> int:
+    directory = data_directory(arguments)
+    try:
+        directory.prepare()
+    except DataDirectoryError as error:
+        raise CommandError(str(error)) from error
+    read_end, write_end = os.pipe()
+    words = [word for word in sys.argv[1:] if word not in ("--detach", "-d")]
+    command = [sys.executable, "-m", "danlu", *words, "--ready-fd", str(write_end)]
+    with directory.log.open("ab") as log:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(write_end,), start_new_session=True
+        )
+    os.close(write_end)
+    outcome = _wait(child, read_end)
+    if outcome is None:
+        raise CommandError(f"it did not start; the reason is at the end of {directory.log}")
+    if "error" in outcome:
+        raise CommandError(str(outcome["error"]))
+    lines = outcome["lines"]
+    assert isinstance(lines, list)
+    print("\n".join(lines))
+    return 0
+
+
+def _wait(child: subprocess.Popen[bytes], read_end: int) -> dict[str, object] | None:
+    """What the child reports, or None when it died or said nothing in time."""
+    os.set_blocking(read_end, False)
+    data = b""
+    ends = time.monotonic() + READY_SECONDS
+    with os.fdopen(read_end, "rb", buffering=0) as pipe:
+        while time.monotonic() < ends:
+            chunk = pipe.read(65536)
+            if chunk:
+                data += chunk
+            elif chunk == b"":
+                break
+            else:
+                time.sleep(0.005)
+    with contextlib.suppress(ValueError):
+        result: dict[str, object] = json.loads(data)
+        return result
+    return None
