@@ -32,7 +32,7 @@ def pages() -> dict[str, Handler]:
         "/metrics": metrics,
         "/openapi/v2": openapi.v2,
         "/openapi/v3": openapi.v3_index,
-        "/openapi/v3/*": openapi.v3_group,
+        "/openapi/v3/*": openapi.v3_document,
         "/openid/v1/jwks": signing_keys,
         "/.well-known/openid-configuration": issuer,
     }  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from danlu.errors import BadRequest, NotAcceptable, UnsupportedMediaType
+from danlu.meta import protobuf
 from danlu.meta.fields import quoted
 
 JSON = "application/json"
@@ -109,6 +110,8 @@ def decode_body(
         data, strict = _from_json(body, patch=patch, look_twice=field_validation != "Ignore")
     elif media == YAML:
         data, strict = _from_yaml(body, patch=patch)
+    elif media == protobuf.MEDIA_TYPE and (data := _from_protobuf(body)) is not None:
+        strict = []
     else:
         accepted = ", ".join(MEDIA_TYPES)
         raise UnsupportedMediaType(
@@ -121,6 +124,13 @@ def decode_body(
     if strict and field_validation == "Warn":
         warnings.extend(strict)
     return data
+
+
+def _from_protobuf(body: bytes) -> Any:
+    try:
+        return protobuf.decode(body)
+    except protobuf.ProtobufError as error:
+        raise BadRequest(f"unable to decode the body as protobuf: {error}") from None
 
 
 _FIND_KIND = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
