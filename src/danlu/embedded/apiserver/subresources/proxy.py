@@ -1,0 +1,340 @@
+"""`pods|services|nodes/NAME/proxy/PATH`: HTTP and WebSocket through the API server to what runs in the cluster.
+
+NAME may be `[SCHEME:]NAME[:PORT]`. Who asks is known to the API server and stays its secret: neither the token nor the
+client's host is passed on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit
+
+from danlu.embedded.apiserver.request import Call, Response, StreamResponse
+from danlu.embedded.apiserver.served import Subresource
+from danlu.embedded.apiserver.subresources.websocket import NORMAL, Socket
+from danlu.errors import BadRequest, NotFound, ServiceUnavailable
+from danlu.meta.kind import Kind, Object
+
+if TYPE_CHECKING:
+    import aiohttp
+
+NOT_PASSED_ON = frozenset(
+    ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
+     "upgrade", "host", "authorization", "content-length", "sec-websocket-key", "sec-websocket-version",
+     "sec-websocket-extensions", "sec-websocket-protocol", "sec-websocket-accept")
+)  # fmt: skip
+CHUNK = 256 * 1024
+CONNECT_SECONDS = 10.0
+SERVICE_NAME_LABEL = "kubernetes.io/service-name"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    scheme: str
+    addresses: tuple[str, ...]  # tried in this order
+    port: int
+
+
+async def handle(call: Call) -> Response | StreamResponse:
+    prefix, path = _split(call)
+    if call.route.resource == "nodes":
+        return _node_page(call, path)
+    target = _target(call)
+    if not path:
+        if call.method in ("GET", "HEAD"):
+            return Response(301, b"", "text/plain", {"location": f"{prefix}/{_query(call)}"})
+        path = "/"
+    answer, client = await _ask(call, target, path + _query(call))
+    headers = _answer_headers(answer, prefix, target)
+    kind = headers.pop("content-type", "application/octet-stream")
+    if call.method == "HEAD":
+        answer.release()
+        await client.close()
+        return Response(answer.status, b"", kind, headers)
+    return StreamResponse(_body(answer, client), answer.status, kind, headers)
+
+
+async def stream(call: Call, scope: Any, receive: Any, send: Any) -> None:
+    import aiohttp
+
+    prefix, path = _split(call)
+    target = _target(call)
+    socket = Socket(scope, receive, send)
+    headers = _request_headers(call, prefix)
+    async with _client() as client:
+        address, problem = target.addresses[0], None
+        for address in target.addresses:
+            url = f"{target.scheme}://{_host(address)}:{target.port}{path or '/'}{_query(call)}"
+            try:
+                # The backend is asked first: its choice of protocol is ours, and its refusal, too.
+                upstream = await client.ws_connect(
+                    url, protocols=socket.offered, headers=headers, max_msg_size=0, autoping=True, ssl=False
+                )
+                break
+            except aiohttp.ClientConnectorError as error:
+                problem = error
+            except aiohttp.ClientError as error:
+                raise ServiceUnavailable(f"error trying to reach service: {error}") from error
+        else:
+            raise ServiceUnavailable(f"error trying to reach service: dial tcp {address}:{target.port}: {problem}")
+        async with upstream:
+            await socket.accept(upstream.protocol or "")
+            coming = asyncio.create_task(_to_backend(receive, upstream))
+            going = asyncio.create_task(_to_client(upstream, socket))
+            try:
+                await asyncio.wait({coming, going}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (coming, going):
+                    task.cancel()
+                await asyncio.gather(coming, going, return_exceptions=True)
+            code = upstream.close_code or NORMAL
+            await socket.close(code if code in (NORMAL, 1001, 1002, 1003) or code >= 3000 else NORMAL)
+
+
+async def _to_backend(receive: Any, upstream: aiohttp.ClientWebSocketResponse) -> None:
+    while (message := await receive())["type"] != "websocket.disconnect":
+        if message.get("bytes") is not None:
+            await upstream.send_bytes(message["bytes"])
+        else:
+            await upstream.send_str(message["text"])
+    await upstream.close()
+
+
+async def _to_client(upstream: aiohttp.ClientWebSocketResponse, socket: Socket) -> None:
+    import aiohttp
+
+    async for message in upstream:
+        if message.type == aiohttp.WSMsgType.BINARY:
+            await socket.send(message.data)
+        elif message.type == aiohttp.WSMsgType.TEXT:
+            await socket.send_text(message.data)
+
+
+# -- where to
+
+
+def _target(call: Call) -> Target:
+    scheme, name, port = _split_name(call.name)
+    return _service(call, scheme, name, port) if call.route.resource == "services" else _pod(call, scheme, name, port)
+
+
+def _split_name(text: str) -> tuple[str, str, str]:
+    """`[SCHEME:]NAME[:PORT]`; two parts are a name and a port unless the first is a scheme."""
+    parts = text.split(":")
+    match parts:
+        case [name]:
+            return "http", name, ""
+        case [scheme, name] if scheme in ("http", "https"):
+            return scheme, name, ""
+        case [name, port]:
+            return "http", name, port
+        case [scheme, name, port] if scheme in ("http", "https", ""):
+            return scheme or "http", name, port
+    raise BadRequest(f'invalid request "{text}"')
+
+
+def _pod(call: Call, scheme: str, name: str, port: str) -> Target:
+    stored = call.server.store.get("pods", call.namespace, name)
+    if stored is None:
+        raise NotFound.of("pods", name)
+    pod = stored.obj
+    ports = [p for container in pod["spec"].get("containers") or [] for p in container.get("ports") or []]
+    if not port:
+        number = int(ports[0]["containerPort"]) if ports else 80
+    elif port.isdigit() and 0 < int(port) < 65536:
+        number = int(port)
+    else:
+        number = next((int(p["containerPort"]) for p in ports if p.get("name") == port), 0)
+        if not number:
+            raise BadRequest(f'invalid pod request "{call.name}"')
+    address = pod.get("status", {}).get("podIP")
+    if not address:
+        raise BadRequest("address not allowed")
+    return Target(scheme, tuple(dict.fromkeys((address, "127.0.0.1"))), number)
+
+
+def _service(call: Call, scheme: str, name: str, port: str) -> Target:
+    stored = call.server.store.get("services", call.namespace, name)
+    if stored is None:
+        raise NotFound.of("services", name)
+    ports = stored.obj["spec"].get("ports") or []
+    wanted = port
+    if port.isdigit():
+        chosen = next((p for p in ports if str(p["port"]) == port), None)
+        if chosen is None:
+            raise ServiceUnavailable(f'no service port {port} found for service "{name}"')
+        wanted = chosen.get("name", "")
+    elif port and not any(p.get("name") == port for p in ports):
+        raise ServiceUnavailable(f'no service port "{port}" found for service "{name}"')
+    elif not port and ports:
+        wanted = ports[0].get("name", "")
+    found = _endpoints(call, name, wanted)
+    if not found:
+        raise ServiceUnavailable(f'no endpoints available for service "{call.name}"')
+    address, number = random.choice(found)
+    return Target(scheme, (address,), number)
+
+
+def _endpoints(call: Call, service: str, port_name: str) -> list[tuple[str, int]]:
+    """Ready addresses of the service with the port's number there."""
+    found: list[tuple[str, int]] = []
+    store = call.server.store
+    for stored in store.scan("endpointslices.discovery.k8s.io", call.namespace):
+        if stored.labels.get(SERVICE_NAME_LABEL) != service:
+            continue
+        slice_ = stored.obj
+        for port in slice_.get("ports") or []:
+            if (port.get("name") or "") != port_name or not port.get("port"):
+                continue
+            for endpoint in slice_.get("endpoints") or []:
+                if (endpoint.get("conditions") or {}).get("ready") is not False:
+                    found += [(address, int(port["port"])) for address in endpoint.get("addresses") or []]
+    if found:
+        return found
+    written_by_hand = store.get("endpoints", call.namespace, service)
+    for subset in (written_by_hand.obj.get("subsets") or []) if written_by_hand is not None else []:
+        for port in subset.get("ports") or []:
+            if (port.get("name") or "") == port_name:
+                found += [(address["ip"], int(port["port"])) for address in subset.get("addresses") or []]
+    return found
+
+
+# -- the request and its answer
+
+
+def _split(call: Call) -> tuple[str, str]:
+    """The path up to and with `proxy`, and what follows it, as it was sent."""
+    marker = f"/{call.route.resource}/{call.name}/proxy"
+    at = call.path.find(marker)
+    if at < 0:
+        raise BadRequest(f'invalid request "{call.path}"')
+    end = at + len(marker)
+    return call.path[:end], call.path[end:]
+
+
+def _query(call: Call) -> str:
+    pairs = call.query.pairs()
+    return f"?{urlencode(pairs)}" if pairs else ""
+
+
+def _host(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+def _client() -> aiohttp.ClientSession:
+    import aiohttp
+
+    timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS)
+    return aiohttp.ClientSession(
+        timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=CHUNK
+    )
+
+
+def _request_headers(call: Call, prefix: str) -> dict[str, str]:
+    headers = {name: value for name, value in call.headers.items() if name not in NOT_PASSED_ON}
+    headers["X-Forwarded-Uri"] = prefix + "/"
+    headers["X-Forwarded-Host"] = call.headers.get("host", "")
+    headers["X-Forwarded-Proto"] = "https"
+    return headers
+
+
+async def _ask(call: Call, target: Target, path: str) -> tuple[aiohttp.ClientResponse, aiohttp.ClientSession]:
+    import aiohttp
+    from yarl import URL
+
+    prefix, _ = _split(call)
+    client = _client()
+    problem: Exception | None = None
+    address = target.addresses[0]
+    try:
+        for address in target.addresses:
+            url = URL(f"{target.scheme}://{_host(address)}:{target.port}{path}", encoded=True)
+            try:
+                answer = await client.request(
+                    call.method,
+                    url,
+                    headers=_request_headers(call, prefix),
+                    data=call.body or None,
+                    allow_redirects=False,
+                    ssl=False,
+                    skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+                )
+            except aiohttp.ClientConnectorError as error:
+                problem = error.os_error
+                continue
+            return answer, client
+    except (aiohttp.ClientError, TimeoutError) as error:
+        await client.close()
+        raise ServiceUnavailable(f"error trying to reach service: {error}") from error
+    except BaseException:
+        await client.close()
+        raise
+    await client.close()
+    words = getattr(problem, "strerror", None) or str(problem)
+    raise ServiceUnavailable(f"error trying to reach service: dial tcp {address}:{target.port}: connect: {words}")
+
+
+def _answer_headers(answer: aiohttp.ClientResponse, prefix: str, target: Target) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    cookies = 0
+    for name, value in answer.headers.items():
+        name = name.lower()
+        if name in NOT_PASSED_ON:
+            continue
+        if name == "set-cookie":
+            # Several may come and must not be joined; names differ in nothing but case for the same header.
+            letters = "setcookie"
+            name = "".join(c.upper() if cookies >> i & 1 else c for i, c in enumerate(letters[:3])) + "-" + letters[3:]
+            cookies += 1
+        elif name == "location":
+            value = _moved(value, prefix, target)
+        headers[name] = f"{headers[name]}, {value}" if name in headers and name != "set-cookie" else value
+    return headers
+
+
+def _moved(location: str, prefix: str, target: Target) -> str:
+    """A redirect within the program stays behind the proxy's path."""
+    parts = urlsplit(location)
+    if parts.netloc and (parts.hostname not in target.addresses or parts.port != target.port):
+        return location
+    if not parts.path.startswith("/") or parts.path.startswith(prefix + "/"):
+        return location
+    rest = parts.path + (f"?{parts.query}" if parts.query else "") + (f"#{parts.fragment}" if parts.fragment else "")
+    return prefix + rest
+
+
+async def _body(answer: aiohttp.ClientResponse, client: aiohttp.ClientSession) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in answer.content.iter_any():
+            yield chunk
+    finally:
+        answer.close()
+        await client.close()
+
+
+def _node_page(call: Call, path: str) -> Response:
+    """The few of kubelet's own pages that have a meaning here."""
+    node = call.name.partition(":")[0]
+    if call.server.store.get("nodes", "", node) is None:
+        raise NotFound.of("nodes", node)
+    if node not in call.server.node_streams:
+        raise ServiceUnavailable(f'error trying to reach service: node "{node}" is not running')
+    page = path.strip("/")
+    if page == "healthz":
+        return Response.text("ok")
+    if page in ("pods", "runningpods"):
+        pods: list[Object] = [
+            stored.obj for stored in call.server.store.scan("pods") if stored.obj["spec"].get("nodeName") == node
+        ]
+        return Response.json({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods})
+    return Response.text("404 page not found\n", 404)
+
+
+VERBS = ("create", "delete", "get", "patch", "update")
+POD_PROXY = Subresource(VERBS, Kind("", "v1", "PodProxyOptions", "pods"), handle, stream)
+SERVICE_PROXY = Subresource(VERBS, Kind("", "v1", "ServiceProxyOptions", "services"), handle, stream)
+NODE_PROXY = Subresource(VERBS, Kind("", "v1", "NodeProxyOptions", "nodes", False), handle)
