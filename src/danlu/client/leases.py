@@ -119,12 +119,7 @@ class LeaderElection:
         try:
             lease = await self.client.get(LEASE, self.name, self.namespace)
             if lease["spec"].get("holderIdentity") == self.identity:
-                spec = {
-                    **lease["spec"],
-                    "holderIdentity": "",
-                    "leaseDurationSeconds": 1,
-                    "renewTime": now_rfc3339_micro(),
-                }
+                given_up = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": now_rfc3339_micro()}
                 await self.client.update(LEASE, {**lease, "spec": {**lease["spec"], **given_up}})
         except errors.ApiError as error:
             log.debug("lease %s/%s not released: %s", self.namespace, self.name, error)

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from danlu import errors
+from danlu.client.client import Client
 from danlu.client.informer import DELETED, Informer, controller_uid
 from danlu.meta import conditions, names, objects, owners
 from danlu.meta.clock import parse_time
@@ -200,32 +201,7 @@ class PodControl:
         self.informer = index_by_owner(manager.informer(POD))
 
     async def claim(self, owner: Object, selector: Selector, finalizers: Sequence[str] = ()) -> list[Object]:
-        """The pods that `owner` controls, after adopting those that match and are nobody's and releasing those that
-        match no longer. Adopted pods get `finalizers` too."""
-        claimed = []
-        deleting = objects.is_deleting(owner)
-        for pod in self.informer.by_index(BY_CONTROLLER, owner["metadata"]["uid"]):
-            if selector.matches(objects.labels_of(pod)):
-                claimed.append(pod)
-            elif not deleting:
-                await self._release(owner, pod, finalizers)
-        if deleting:
-            return claimed
-        strays = [
-            pod
-            for pod in self.informer.by_index(ORPHANS, owner["metadata"]["namespace"])
-            if not objects.is_deleting(pod) and selector.matches(objects.labels_of(pod))
-        ]
-        if strays:
-            await still_the_same(self.client, self.kind, owner)
-        for pod in strays:
-            adopted = await adopt(self.client, POD, self.kind, owner, pod, finalizers)
-            if adopted is not None:
-                claimed.append(adopted)
-        return claimed
-
-    async def _release(self, owner: Object, pod: Object, finalizers: Sequence[str]) -> None:
-        await release(self.client, POD, owner, pod, finalizers)
+        return await claim(self.client, self.informer, self.kind, owner, selector, finalizers)
 
     async def create(self, owner: Object, pod: Object) -> Object:
         """Creates, and says so; a failure is said too, unless the namespace is going away anyway."""
@@ -254,37 +230,77 @@ class PodControl:
         await at_once(self.delete(owner, pod) for pod in pods)
 
     def wakes(self, controller: Controller, owning: Informer, delay_s: float = 0.0) -> None:
-        """A pod's change wakes its owner; a pod that is nobody's wakes all who could adopt it."""
+        wake_owners(controller, self.informer, owning, delay_s)
 
-        def wake(namespace: str, name: str) -> None:
-            controller.queue.add_after(Request(namespace, name), delay_s)
 
-        def changed(event: str, pod: Object, old: Object | None) -> None:
-            namespace = pod["metadata"]["namespace"]
-            now, before = owners.controller_of(pod), owners.controller_of(old) if old is not None else None
-            for reference in (now, before if before != now else None):
-                if reference is not None and self._is_ours(reference):
-                    wake(namespace, reference["name"])
-            if now is not None or event == DELETED or objects.is_deleting(pod):
-                return
-            if old is not None and before is None and objects.labels_of(old) == objects.labels_of(pod):
-                return
-            for owner in owning.list(namespace):
-                if selector_of(owner).matches(objects.labels_of(pod)):
-                    wake(namespace, owner["metadata"]["name"])
+def wake_owners(controller: Controller, children: Informer, owning: Informer, delay_s: float = 0.0) -> None:
+    """A child's change wakes the owner that controls it; a child that is nobody's wakes all who could adopt it."""
+    kind = owning.kind
 
-        self.informer.add_handler(changed)
+    def wake(namespace: str, name: str) -> None:
+        controller.queue.add_after(Request(namespace, name), delay_s)
 
-    def _is_ours(self, reference: Object) -> bool:
-        group = reference["apiVersion"].rpartition("/")[0]
-        return bool(reference["kind"] == self.kind.kind and group == self.kind.group)
+    def is_ours(reference: Object) -> bool:
+        return bool(reference["kind"] == kind.kind and reference["apiVersion"].rpartition("/")[0] == kind.group)
+
+    def changed(event: str, child: Object, old: Object | None) -> None:
+        namespace = child["metadata"]["namespace"]
+        now, before = owners.controller_of(child), owners.controller_of(old) if old is not None else None
+        for reference in (now, before if before != now else None):
+            if reference is not None and is_ours(reference):
+                wake(namespace, reference["name"])
+        if now is not None or event == DELETED or objects.is_deleting(child):
+            return
+        if old is not None and before is None and objects.labels_of(old) == objects.labels_of(child):
+            return
+        for owner in owning.list(namespace):
+            if selector_of(owner).matches(objects.labels_of(child)):
+                wake(namespace, owner["metadata"]["name"])
+
+    children.add_handler(changed)
 
 
 def selector_of(owner: Object) -> Selector:
     return from_label_selector(owner["spec"].get("selector"))
 
 
-async def still_the_same(client: Any, kind: Kind, owner: Object) -> None:
+async def claim(
+    client: Client,
+    children: Informer,
+    owner_kind: Kind,
+    owner: Object,
+    selector: Selector,
+    finalizers: Sequence[str] = (),
+    can_adopt: Callable[[Object], bool] = lambda _: True,
+) -> list[Object]:
+    """What `owner` controls, after adopting what matches and is nobody's and releasing what matches no longer.
+
+    Adopted children get `finalizers` too. `children` must be indexed (`index_by_owner`).
+    """
+    claimed = []
+    deleting = objects.is_deleting(owner)
+    for child in children.by_index(BY_CONTROLLER, owner["metadata"]["uid"]):
+        if selector.matches(objects.labels_of(child)):
+            claimed.append(child)
+        elif not deleting:
+            await release(client, children.kind, owner, child, finalizers)
+    if deleting:
+        return claimed
+    strays = [
+        child
+        for child in children.by_index(ORPHANS, owner["metadata"]["namespace"])
+        if not objects.is_deleting(child) and selector.matches(objects.labels_of(child)) and can_adopt(child)
+    ]
+    if strays:
+        await still_the_same(client, owner_kind, owner)
+    for child in strays:
+        adopted = await adopt(client, children.kind, owner_kind, owner, child, finalizers)
+        if adopted is not None:
+            claimed.append(adopted)
+    return claimed
+
+
+async def still_the_same(client: Client, kind: Kind, owner: Object) -> None:
     """Adoption is decided on a cache; before the first one the owner is asked for in person."""
     meta = owner["metadata"]
     live = await client.get(kind, meta["name"], meta["namespace"])
@@ -293,22 +309,21 @@ async def still_the_same(client: Any, kind: Kind, owner: Object) -> None:
 
 
 async def adopt(
-    client: Any, child_kind: Kind, owner_kind: Kind, owner: Object, child: Object, finalizers: Sequence[str] = ()
+    client: Client, child_kind: Kind, owner_kind: Kind, owner: Object, child: Object, finalizers: Sequence[str] = ()
 ) -> Object | None:
     meta = child["metadata"]
     patch: Object = {"uid": meta["uid"], "ownerReferences": [owners.reference(owner, owner_kind)]}
     if finalizers:
         patch["finalizers"] = list(finalizers)
     try:
-        adopted: Object = await client.patch(
-            child_kind, meta["name"], meta["namespace"], {"metadata": patch}, type="strategic"
-        )
+        return await client.patch(child_kind, meta["name"], meta["namespace"], {"metadata": patch}, type="strategic")
     except errors.NotFound:
         return None
-    return adopted
 
 
-async def release(client: Any, child_kind: Kind, owner: Object, child: Object, finalizers: Sequence[str] = ()) -> None:
+async def release(
+    client: Client, child_kind: Kind, owner: Object, child: Object, finalizers: Sequence[str] = ()
+) -> None:
     meta = child["metadata"]
     patch: Object = {
         "uid": meta["uid"],
@@ -344,3 +359,18 @@ async def slow_start(count: int, one: Callable[[int], Awaitable[Any]]) -> tuple[
         done += size
         batch *= 2
     return succeeded, None
+
+
+def nonzero(**counts: int) -> Object:
+    """As Kubernetes writes most counts: those that are 0 are left out."""
+    return {name: count for name, count in counts.items() if count}
+
+
+def share(value: int | str | None, total: int, *, round_up: bool) -> int:
+    """An int-or-percent field in numbers."""
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value
+    percent = int(value.rstrip("%"))
+    return -(-total * percent // 100) if round_up else total * percent // 100
