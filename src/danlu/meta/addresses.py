@@ -16,7 +16,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def parse_address(text: str) -> Address | None:
-    """As Kubernetes' old fields read it: leading zeros in IPv4 (`010.1.2.3`) are forgiven."""
+    """None for what is no address; leading zeros in IPv4 (`010.1.2.3`) are read as decimal."""
     try:
         return ipaddress.ip_address(text if ":" in text else _LEADING_ZEROS.sub(r"\1", text))
     except ValueError:
@@ -32,29 +32,46 @@ def family_of(text: str) -> str:
 
 
 def address_errors(text: str, path: str) -> list[FieldError]:
-    return [] if is_address(text) else [invalid(path, text, NOT_AN_ADDRESS)]
+    address = parse_address(text)
+    if address is None or "%" in text:
+        return [invalid(path, text, NOT_AN_ADDRESS)]
+    if address.version == 4:
+        return [invalid(path, text, "must not have leading 0s")] if _LEADING_ZEROS.search(text) else []
+    if address.ipv4_mapped is not None:
+        return [invalid(path, text, "must not be an IPv4-mapped IPv6 address")]
+    return []
 
 
 def cidr_errors(text: str, path: str) -> list[FieldError]:
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
+    address, slash, length = text.partition("/")
+    parsed = parse_address(address)
+    if not slash or parsed is None or not length.isascii() or not length.isdigit():
         return [invalid(path, text, NOT_A_CIDR)]
-    return [] if "/" in text else [invalid(path, text, NOT_A_CIDR)]
+    if int(length) > parsed.max_prefixlen:
+        return [invalid(path, text, NOT_A_CIDR)]
+    if (parsed.version == 4 and _LEADING_ZEROS.search(address)) or (length != "0" and length.startswith("0")):
+        return [invalid(path, text, "must not have leading 0s in IP or prefix length")]
+    if parsed.version == 6 and parsed.ipv4_mapped is not None:
+        return [invalid(path, text, "must not have an IPv4-mapped IPv6 address")]
+    if ipaddress.ip_network(text, strict=False).network_address != parsed:
+        return [invalid(path, text, "must not have bits set beyond the prefix length")]
+    return []
 
 
 def endpoint_address_errors(text: str, path: str) -> list[FieldError]:
-    """An address traffic is sent to. Loopback is fine here: see the note in `endpoints.py`."""
+    """An address that traffic is sent to.
+
+    Unlike Kubernetes this lets loopback addresses pass: pods share the host's network and live in 127.0.0.0/8.
+    """
+    errors = address_errors(text, path)
     address = parse_address(text)
-    if address is None:
-        return [invalid(path, text, NOT_AN_ADDRESS)]
-    errors: list[FieldError] = []
+    if address is None or errors:
+        return errors
     if address.is_unspecified:
         errors.append(invalid(path, text, f"may not be unspecified ({text})"))
     if address.is_link_local:
         errors.append(invalid(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
-    multicast = ipaddress.ip_network("224.0.0.0/24" if address.version == 4 else "ff02::/16")
-    if address in multicast:
-        text_of = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
-        errors.append(invalid(path, text, text_of))
+    if address in ipaddress.ip_network("224.0.0.0/24" if address.version == 4 else "ff02::/16"):
+        reason = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+        errors.append(invalid(path, text, reason))
     return errors

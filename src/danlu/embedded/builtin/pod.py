@@ -1,10 +1,10 @@
-"""Pods."""
+"""Pods: made Pending with their class of service; deleted with grace once they run on a node."""
 
 from __future__ import annotations
 
 from danlu.embedded.apiserver.served import Column, ServedKind
-from danlu.embedded.builtin.hooks import AGE, NAME, first_generation, keep_status, next_generation, schema_of
-from danlu.embedded.builtin.podspec import default_pod, quality_of_service, validate_pod_spec
+from danlu.embedded.builtin.hooks import AGE, NAME, first_generation, keep_status, name_of, next_generation, schema_of
+from danlu.embedded.builtin.podspec import default_pod, merge_matched_keys, quality_of_service
 from danlu.embedded.builtin.podtable import (
     ip_of,
     node_of,
@@ -14,8 +14,9 @@ from danlu.embedded.builtin.podtable import (
     restarts_of,
     status_of,
 )
+from danlu.embedded.builtin.podupdate import validate_pod, validate_pod_status, validate_pod_update
 from danlu.meta import names
-from danlu.meta.fields import FieldError
+from danlu.meta.fields import FieldError, forbidden
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import POD
 
@@ -24,6 +25,7 @@ FINISHED = ("Succeeded", "Failed")
 
 def prepare_create(obj: Object) -> None:
     first_generation(obj)
+    merge_matched_keys(obj)
     spec = obj.get("spec") or {}
     obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(spec)}
     if spec.get("schedulingGates"):
@@ -57,11 +59,23 @@ def prepare_status(new: Object, old: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    return validate_pod_spec(obj.get("spec") or {}, "spec")
+    spec = obj.get("spec") or {}
+    errors = validate_pod(obj)
+    if spec.get("ephemeralContainers"):
+        errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        errors.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
+    return errors
 
 
-def validate_update(new: Object, old: Object) -> list[FieldError]:
-    return validate(new)
+def warnings(obj: Object) -> list[str]:
+    texts = names.dns_label(name_of(obj))
+    if not texts:
+        return []
+    return [
+        "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
+        f"a DNS label is recommended: [{' '.join(texts)}]"
+    ]
 
 
 def grace(obj: Object, asked: int | None) -> int | None:
@@ -108,7 +122,9 @@ SERVED = ServedKind(
     prepare_status=prepare_status,
     default=default_pod,
     validate=validate,
-    validate_update=validate_update,
+    validate_update=validate_pod_update,
+    validate_status=validate_pod_status,
+    warnings=warnings,
     selectable=selectable,
     selectable_names=frozenset(selectable({})),
     has_status=True,

@@ -14,6 +14,7 @@ from danlu.embedded.builtin.podspec.defaulting import (
     default_pod_spec,
     default_pod_template,
 )
+from danlu.embedded.builtin.podspec.placement import merge_matched_keys
 from danlu.embedded.builtin.podspec.quality import quality_of_service
 from danlu.embedded.builtin.podspec.validation import validate_pod_spec, validate_pod_template
 
@@ -22,6 +23,7 @@ __all__ = [
     "default_pod",
     "default_pod_spec",
     "default_pod_template",
+    "merge_matched_keys",
     "quality_of_service",
     "validate_pod_spec",
     "validate_pod_template",
