@@ -258,9 +258,7 @@ class _Sync:
                 if objects.is_deleting(existing):
                     raise errors.Conflict(f"pvc {name} is being deleted")
                 continue
-            subject = (
-                f"Claim {name} Pod {pod['metadata']['name']} in StatefulSet {self.stateful_set['metadata']['name']}"
-            )
+            whose = f"Pod {pod['metadata']['name']} in StatefulSet {self.stateful_set['metadata']['name']}"
             try:
                 await self.controller.client.create(PERSISTENT_VOLUME_CLAIM, claim)
             except errors.AlreadyExists:
