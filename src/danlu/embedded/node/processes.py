@@ -80,10 +80,7 @@ class Spawner:
 
     async def start(self) -> None:
         ours, theirs = socket.socketpair()
-        package = os.path.dirname(danlu.__file__)
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", BOOTSTRAP, package], stdin=theirs, start_new_session=True, cwd="/"
-        )
+        self._process = _start_spawner(theirs)
         theirs.close()
         self._hello = asyncio.get_running_loop().create_future()
         self._channel = Channel(ours, self._receive)
@@ -125,6 +122,11 @@ class Spawner:
                 future.set_result(message)
         elif self._hello is not None and not self._hello.done():
             self._hello.set_result(message)
+
+
+def _start_spawner(end: socket.socket) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-I", "-S", "-c", BOOTSTRAP, os.path.dirname(danlu.__file__)]
+    return subprocess.Popen(command, stdin=end.fileno(), start_new_session=True, cwd="/")
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ kernel refuses one, a folder of single binds).
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import json
@@ -41,16 +42,20 @@ SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc"
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 OLD_ROOT = "/.danlu-host"
 
+# fmt: off
 CAPABILITIES = (
-    "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE "
-    "NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN "
-    "SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE "
-    "MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE"
-).split()
-DEFAULT_CAPABILITIES = frozenset(
-    "CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID SETPCAP NET_BIND_SERVICE NET_RAW SYS_CHROOT MKNOD AUDIT_WRITE "
-    "SETFCAP".split()
+    "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
+    "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER",
+    "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE",
+    "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP",
+    "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF",
+    "CHECKPOINT_RESTORE",
 )
+DEFAULT_CAPABILITIES = frozenset((
+    "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "NET_BIND_SERVICE",
+    "NET_RAW", "SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP",
+))
+# fmt: on
 """What container runtimes leave a container that asks for nothing."""
 
 
@@ -404,10 +409,10 @@ def _bind_volume(source: str, target: str, is_file: bool) -> None:
 
 
 def _enter_degraded(box: Sandbox) -> None:
-    """Volumes by links where the host lets us make the path; the rest is told through the environment (see podworker)."""
+    """Volumes by links where the host lets us make the path; the rest is told through the environment (see launch)."""
     for entry in sorted(box["mounts"], key=lambda entry: entry["target"].count("/")):
         target = entry["target"].rstrip("/")
-        if target == entry["source"] or os.path.lexists(target) and not os.path.islink(target):
+        if target == entry["source"] or (os.path.lexists(target) and not os.path.islink(target)):
             continue
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -430,13 +435,11 @@ def _enter_degraded(box: Sandbox) -> None:
 
 
 def drop_privileges(box: Sandbox) -> None:
-    """User, groups, capabilities and CPUs, in that order: the last two need what the first gives away, or do not care."""
+    """CPUs and capabilities first: they need what becoming another user gives away."""
     cpus = box.get("cpus")
     if cpus and hasattr(os, "sched_setaffinity"):
-        try:
+        with contextlib.suppress(OSError):  # CPUs went offline: run on what is there
             os.sched_setaffinity(0, cpus)
-        except OSError:
-            pass  # CPUs went offline: run on what is there
     if box["mode"] != "none" and not box.get("privileged"):
         _drop_capabilities(box)
     if box["mode"] == "root" or (box["mode"] == "none" and os.geteuid() == 0):

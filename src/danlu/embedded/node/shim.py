@@ -192,10 +192,8 @@ class Shim:
         if not data:
             self._close_output(fd)
             return
-        try:
+        with contextlib.suppress(OSError):  # a full disk must not stop the container
             self.log.write(stream, data)
-        except OSError:
-            pass  # a full disk must not stop the container
         for client in self.clients:
             if stream in client.outputs:
                 self._pass_on(client, stream, data)
@@ -478,9 +476,9 @@ def _become(
     """In the child. Never returns: what fails is told on the channel."""
     try:
         os.setsid()
-        for number in SIGNALS_TO_RESET:
+        for resettable in SIGNALS_TO_RESET:
             with contextlib.suppress(OSError, ValueError):
-                signal.signal(number, signal.SIG_DFL)
+                signal.signal(resettable, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
         wire.Reader(channel).read()
         place()

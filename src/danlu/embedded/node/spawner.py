@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def start_shim(folder: str, control: socket.socket) -> int:
-    """The socket listens and the lock is held before anyone is told: who connects next waits for the shim, not in vain."""
+    """The socket listens and the lock is held before anyone is told: who connects next does not wait in vain."""
     lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -1,0 +1,362 @@
+"""The kubelet: registers the machine as one node or several, and keeps a worker for each pod bound to it.
+
+Started after the API server; `stop(kill_pods=False)` leaves the pods running for the next start to adopt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from danlu import errors
+from danlu.client.client import Client
+from danlu.client.informer import DELETED, Informer
+from danlu.embedded.node import adoption, eviction, machine, nodeobject, status, volumes
+from danlu.embedded.node.addresses import Addresses
+from danlu.embedded.node.admission import refusal
+from danlu.embedded.node.context import Devices, NodeContext
+from danlu.embedded.node.images import Catalogue
+from danlu.embedded.node.nodeobject import HOST_ADDRESS, Offer
+from danlu.embedded.node.podworker import PodWorker, remove_tree
+from danlu.embedded.node.processes import Containers, Spawner
+from danlu.embedded.node.sandbox import Capabilities
+from danlu.embedded.node.settings import NodeSettings
+from danlu.meta.clock import now_rfc3339, now_rfc3339_micro
+from danlu.meta.kind import Object
+from danlu.meta.wellknown import LEASE, NODE, POD
+from danlu.runtime.recorder import EventRecorder
+from danlu.settings import NodeShare
+
+__all__ = ["Agent", "NodeContext"]
+
+log = logging.getLogger(__name__)
+
+LEASE_NAMESPACE = "kube-node-lease"
+LEASE_S = 40
+
+
+class Surroundings(Protocol):
+    """What other parts of the node give a pod; `NoSurroundings` gives nothing."""
+
+    def extended_resources(self, share: NodeShare, nodes: int) -> dict[str, int]: ...
+    def node_labels(self, share: NodeShare, nodes: int) -> dict[str, str]: ...
+    def assign(self, node: str, pod: Object, container: Object) -> Devices: ...
+    def release(self, pod_uid: str) -> None: ...
+    async def hosts_file(self, pod: Object, address: str) -> str: ...
+
+
+class NoSurroundings:
+    def extended_resources(self, share: NodeShare, nodes: int) -> dict[str, int]:
+        return {"nvidia.com/gpu": share.gpus} if share.gpus else {}
+
+    def node_labels(self, share: NodeShare, nodes: int) -> dict[str, str]:
+        return {"nvidia.com/gpu.present": "true"} if share.gpus else {}
+
+    def assign(self, node: str, pod: Object, container: Object) -> Devices:
+        return Devices()
+
+    def release(self, pod_uid: str) -> None:
+        return None
+
+    async def hosts_file(self, pod: Object, address: str) -> str:
+        return ""
+
+
+class Agent:
+    def __init__(
+        self,
+        client: Client,
+        data_dir: Path,
+        *,
+        shares: Sequence[NodeShare] = (),
+        settings: NodeSettings | None = None,
+        surroundings: Surroundings | None = None,
+        port: int = 0,
+    ) -> None:
+        """`port` is where the API of this machine listens, for the Node's daemonEndpoints."""
+        self.client = client
+        self.data_dir = data_dir
+        self.shares = list(shares) or [NodeShare("danlu")]
+        self.settings = settings or NodeSettings()
+        self.surroundings = surroundings or NoSurroundings()
+        self.port = port
+        self.spawner = Spawner()
+        self.containers = Containers(data_dir, self.spawner)
+        self.offers = [self._offer(share) for share in self.shares]
+        self.workers: dict[str, PodWorker] = {}
+        self._contexts: dict[str, NodeContext] = {}
+        self._informers: list[Informer] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._nodes: dict[str, Object] = {}  # as the API answered last
+        self._pressures: dict[str, float] = {}  # condition -> when it was last seen
+        self._stopped = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.spawner.capabilities
+
+    # -- life
+
+    async def start(self) -> None:
+        """Returns when the nodes are ready and all pods that are theirs are being looked after."""
+        (self.data_dir / "pods").mkdir(parents=True, exist_ok=True)
+        await self.spawner.start()
+        addresses = Addresses(self.settings.pod_network)
+        catalogue = Catalogue(self.data_dir, strict=self.settings.strict_images)
+        for offer in self.offers:
+            self._contexts[offer.name] = self._context(offer.name, addresses, catalogue)
+            await self._register(offer)
+        for offer in self.offers:
+            informer = Informer(self.client, POD, fields=f"spec.nodeName={offer.name}")
+            informer.add_handler(self._heard)
+            informer.start()
+            self._informers.append(informer)
+        await asyncio.gather(*(informer.synced() for informer in self._informers))
+        self._spawn(self._clear_orphans())
+        self._spawn(self._heartbeat())
+        self._spawn(self._look_after_machine())
+
+    async def stop(self, *, kill_pods: bool = False) -> None:
+        self._stopped = True
+        await asyncio.gather(*(informer.stop() for informer in self._informers))
+        if kill_pods:
+            await self._kill_all()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for worker in self.workers.values():
+            await worker.let_go()
+        await asyncio.gather(*(context.recorder.stop() for context in self._contexts.values()))
+        await self.containers.close()
+        await self.spawner.stop()
+
+    async def _kill_all(self) -> None:
+        """Every pod's containers end with their grace. Pods that would be restarted are, at the next start."""
+        workers = [worker for worker in self.workers.values() if not worker.finished.is_set()]
+        await asyncio.gather(*(worker.pause() for worker in workers), return_exceptions=True)
+
+    def _spawn(self, work: object) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.create_task(work)  # type: ignore[arg-type]
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # -- the nodes
+
+    def _offer(self, share: NodeShare) -> Offer:
+        count = len(self.shares)
+        cpu = int(share.cpu * 1000) if share.cpu is not None else machine.cores() * 1000 // count
+        memory = share.memory if share.memory is not None else machine.memory_total() // count
+        return Offer(
+            share.name,
+            cpu,
+            memory,
+            nodeobject.storage_of(self.data_dir) // count,
+            self.settings.pods,
+            self.surroundings.extended_resources(share, count),
+            self.surroundings.node_labels(share, count),
+        )
+
+    def _context(self, name: str, addresses: Addresses, catalogue: Catalogue) -> NodeContext:
+        around = self.surroundings
+        return NodeContext(
+            self.client,
+            str(self.data_dir),
+            name,
+            self.settings,
+            EventRecorder(self.client, "kubelet", name),
+            self.containers,
+            catalogue,
+            addresses,
+            HOST_ADDRESS,
+            around.hosts_file,
+            lambda pod, container: around.assign(name, pod, container),
+            around.release,
+        )
+
+    async def _register(self, offer: Offer) -> None:
+        node = nodeobject.new(offer)
+        try:
+            known = await self.client.create(NODE, node)
+            self._contexts[offer.name].recorder.event(known, "Normal", "Starting", "Starting kubelet.")
+        except errors.AlreadyExists:
+            known = await self.client.patch(
+                NODE, offer.name, None, {"metadata": {"labels": node["metadata"]["labels"]}}
+            )
+        self._nodes[offer.name] = known
+        await self._write_node(offer)
+        await self._renew(offer)
+
+    async def _write_node(self, offer: Offer) -> None:
+        old = self._nodes[offer.name].get("status") or {}
+        wanted = nodeobject.status(offer, old, set(self._pressures), now_rfc3339(), self.capabilities.mode, self.port)
+        try:
+            self._nodes[offer.name] = await self.client.patch(
+                NODE, offer.name, None, {"status": wanted}, subresource="status"
+            )
+        except errors.NotFound:
+            # Someone deleted the node while its machine is well: it comes back, as a kubelet that restarts would.
+            self._nodes[offer.name] = await self.client.create(NODE, nodeobject.new(offer))
+            await self.client.patch(NODE, offer.name, None, {"status": wanted}, subresource="status")
+
+    async def _renew(self, offer: Offer) -> None:
+        renewed = {"renewTime": now_rfc3339_micro()}
+        try:
+            await self.client.patch(LEASE, offer.name, LEASE_NAMESPACE, {"spec": renewed})
+        except errors.NotFound:
+            meta = self._nodes[offer.name]["metadata"]
+            owner = {"apiVersion": "v1", "kind": "Node", "name": offer.name, "uid": meta["uid"]}
+            lease = {
+                "apiVersion": LEASE.api_version,
+                "kind": LEASE.kind,
+                "metadata": {"name": offer.name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
+                "spec": {"holderIdentity": offer.name, "leaseDurationSeconds": LEASE_S, **renewed},
+            }
+            with contextlib.suppress(errors.AlreadyExists):
+                await self.client.create(LEASE, lease, LEASE_NAMESPACE)
+
+    async def _heartbeat(self) -> None:
+        written = time.monotonic()
+        while True:
+            await asyncio.sleep(self.settings.heartbeat_s)
+            due = time.monotonic() - written >= self.settings.status_s
+            for offer in self.offers:
+                try:
+                    await self._renew(offer)
+                    if due:
+                        await self._write_node(offer)
+                except Exception as error:
+                    log.warning("heartbeat of node %s: %s", offer.name, error)
+            written = time.monotonic() if due else written
+
+    # -- the pods
+
+    def _heard(self, event: str, pod: Object, _old: Object | None) -> None:
+        if self._stopped:
+            return
+        uid = pod["metadata"]["uid"]
+        worker = self.workers.get(uid)
+        if event == DELETED:
+            if worker is not None:
+                worker.removed()
+            else:
+                self._spawn(self._remove_traces(uid))
+        elif worker is not None:
+            worker.update(pod)
+        elif not status.is_terminal(pod) or pod["metadata"].get("deletionTimestamp"):
+            context = self._contexts[pod["spec"]["nodeName"]]
+            address = (pod.get("status") or {}).get("podIP") or ""
+            if address != HOST_ADDRESS:
+                context.addresses.reserve(uid, address)
+            self._begin(pod, context)
+
+    def _begin(self, pod: Object, context: NodeContext) -> None:
+        worker = PodWorker(pod, context)
+        self.workers[worker.uid] = worker
+        self._spawn(self._look_after(worker))
+
+    async def _look_after(self, worker: PodWorker) -> None:
+        try:
+            if not await self._refuse(worker):
+                await worker.run()
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("pod %s/%s", worker.pod["metadata"]["namespace"], worker.pod["metadata"]["name"])
+            await asyncio.sleep(1.0)
+            if self.workers.get(worker.uid) is worker and not worker.is_removed:
+                self._begin(worker.pod, worker.context)  # the disk tells the new one what the old one did
+                return
+        self.workers.pop(worker.uid, None)
+        if worker.is_removed:
+            await self._remove_traces(worker.uid)
+
+    async def _refuse(self, worker: PodWorker) -> bool:
+        """Pods that came past the scheduler are checked as kubelet checks them. One that has begun is never refused."""
+        pod, context = worker.pod, worker.context
+        if (pod.get("status") or {}).get("startTime") or pod["metadata"].get("deletionTimestamp"):
+            return False
+        node = self._nodes[context.node_name]
+        others = [
+            other.pod
+            for other in self.workers.values()
+            if other is not worker and other.context.node_name == context.node_name and not other.finished.is_set()
+        ]
+        found = refusal(pod, node, others, set(self._pressures))
+        if found is None:
+            return False
+        reason, message = found
+        context.recorder.event(pod, "Warning", reason, message)
+        meta = pod["metadata"]
+        body = {"status": status.rejected(pod, reason, message, time.time())}
+        with contextlib.suppress(errors.NotFound):
+            await self.client.patch(POD, meta["name"], meta["namespace"], body, subresource="status")
+        worker.finished.set()
+        return True
+
+    async def _remove_traces(self, uid: str) -> None:
+        """The object is gone: so are its folders, logs and volumes of its own."""
+        await volumes.tear_down(uid, str(self.data_dir))
+        await asyncio.to_thread(remove_tree, self.containers.pod_folder(uid))
+
+    async def _clear_orphans(self) -> None:
+        """Pods on disk that the API does not know: deleted while nobody looked."""
+        known = {pod["metadata"]["uid"] for informer in self._informers for pod in informer.list()}
+        for uid in adoption.pods_on_disk(self.data_dir):
+            if uid in known:
+                continue
+            for container in await adoption.adopt(self.containers, uid):
+                if container.is_running:
+                    await self.containers.signal(container.id, 9)
+                    await container.ended.wait()
+            await self.containers.forget(uid)
+            await self._remove_traces(uid)
+
+    # -- the machine
+
+    async def _look_after_machine(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.eviction_period_s)
+            try:
+                await self._check_machine()
+            except Exception:
+                log.exception("looking after memory and disk")
+
+    async def _check_machine(self) -> None:
+        running = [worker for worker in self.workers.values() if worker.running]
+        for worker in [w for w in running if eviction.has_storage_limits(w.pod)]:
+            problem = await asyncio.to_thread(eviction.outgrown, worker)
+            if problem:
+                self._evict(worker, problem)
+        found = eviction.shortages(self.settings, machine.memory_available(), machine.disk(self.data_dir))
+        await self._set_pressures({shortage.pressure for shortage in found})
+        if found:
+            sizes = await asyncio.to_thread(self._sizes, running, found[0].pressure)
+            victim = eviction.choose(running, sizes, found[0].resource)
+            if victim is not None:
+                self._evict(victim, eviction.message(found[0], victim, sizes[victim.uid]))
+
+    def _sizes(self, workers: Iterable[PodWorker], pressure: str) -> dict[str, int]:
+        if pressure == eviction.MEMORY_PRESSURE:
+            return {worker.uid: eviction.memory_of(worker) for worker in workers}
+        return {worker.uid: eviction.size_of(self.containers.pod_folder(worker.uid)) for worker in workers}
+
+    def _evict(self, worker: PodWorker, message: str) -> None:
+        worker.context.recorder.event(worker.pod, "Warning", eviction.REASON, message)
+        worker.end(eviction.REASON, message)
+
+    async def _set_pressures(self, seen: set[str]) -> None:
+        now, before = time.monotonic(), set(self._pressures)
+        for pressure in seen:
+            self._pressures[pressure] = now
+        for pressure, last in list(self._pressures.items()):
+            if now - last > self.settings.pressure_hold_s:
+                del self._pressures[pressure]
+        if set(self._pressures) != before:
+            for offer in self.offers:
+                await self._write_node(offer)

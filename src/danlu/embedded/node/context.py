@@ -1,0 +1,54 @@
+"""`NodeContext`: what the parts of one node share."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from danlu.client.client import Client
+from danlu.embedded.node.addresses import Addresses
+from danlu.embedded.node.images import Catalogue
+from danlu.embedded.node.processes import Containers
+from danlu.embedded.node.settings import NodeSettings
+from danlu.meta.kind import Object
+from danlu.runtime.recorder import EventRecorder
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """What a container gets of the machine's accelerators."""
+
+    env: dict[str, str] = field(default_factory=dict)
+    nodes: list[str] = field(default_factory=list)  # device files
+
+
+def no_devices(pod: Object, container: Object) -> Devices:
+    return Devices()
+
+
+async def no_hosts_file(pod: Object, address: str) -> str:
+    return ""
+
+
+@dataclass(slots=True)
+class NodeContext:
+    client: Client
+    data_dir: str
+    node_name: str
+    settings: NodeSettings
+    recorder: EventRecorder
+    containers: Containers
+    catalogue: Catalogue
+    addresses: Addresses
+    host_ip: str = "127.0.0.1"
+    hosts_file: Callable[[Object, str], Awaitable[str]] = no_hosts_file  # (pod, its address) -> file for /etc/hosts
+    devices: Callable[[Object, Object], Devices] = no_devices
+    release_devices: Callable[[str], None] = lambda pod_uid: None
+
+    @property
+    def mode(self) -> str:
+        return self.containers.spawner.capabilities.mode
+
+    def pod_folder(self, pod_uid: str) -> Path:
+        return self.containers.pod_folder(pod_uid)

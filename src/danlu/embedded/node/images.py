@@ -1,0 +1,260 @@
+"""From an image's name to a local environment, through a catalogue.
+
+Danlu pulls nothing. An image name stands for programs that a pod expects to find; the catalogue (images.yaml beside
+this file, and DATA/images.yaml of the user, which is asked first) says which environment of this machine has them. A
+name that nobody knows runs in the default environment, and an event says so; with `--images strict` it cannot be pulled.
+
+Environments with requirements are virtual environments under ~/.cache/danlu/environments/<name>-<hash>, made once for
+each machine by `build`, and shared by all data directories.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from danlu.embedded.node.environment import DEFAULT_PATH
+
+DEFAULT = "default"
+COMPLETE = "complete.txt"  # in a built environment: its packages; written last
+Progress = Callable[[str], None]
+
+
+class ImageError(Exception):
+    """The image cannot be had: ErrImagePull with this message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    name: str
+    env: dict[str, str]
+    requirements: tuple[str, ...] = ()
+    python: str = ""  # "own": Danlu's interpreter; or the folder of a virtual environment
+
+    @property
+    def folder(self) -> Path | None:
+        """Where its Python lives, built or not; None when it has none of its own."""
+        if self.requirements:
+            return cache_folder() / f"{self.name}-{self.digest[:12]}"
+        if self.python == "own":
+            return Path(sys.prefix)
+        return Path(self.python).expanduser() if self.python else None
+
+    @property
+    def digest(self) -> str:
+        stated = "\n".join((*self.requirements, f"python {sys.version_info[0]}.{sys.version_info[1]}"))
+        return hashlib.sha256(stated.encode()).hexdigest()
+
+    @property
+    def is_built(self) -> bool:
+        return not self.requirements or (self.folder is not None and (self.folder / COMPLETE).exists())
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What a container gets from its image."""
+
+    name: str
+    environment: Environment
+    entrypoint: tuple[str, ...] = ()
+    cmd: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    workdir: str = "/"
+    files: dict[str, str] = field(default_factory=dict)  # target -> source, copied into the writable layer
+    known: bool = True  # in a catalogue, so that its entrypoint and cmd are what they are
+    note: str = ""  # why something else than the image itself runs; "" when the catalogue knows it
+
+    @property
+    def id(self) -> str:
+        digest = hashlib.sha256(f"{self.name}\n{self.environment.name}\n{self.environment.digest}".encode())
+        return f"{repository(self.name)}@sha256:{digest.hexdigest()}"
+
+    def variables(self) -> dict[str, str]:
+        """The image's own environment variables; PATH leads to the environment's programs first."""
+        folders = []
+        folder = self.environment.folder
+        if folder is not None:
+            folders.append(f"{folder}/bin")
+        folders.append(DEFAULT_PATH)
+        own = f"{sys.prefix}/bin"
+        if own not in folders:
+            folders.append(own)  # so that python3 is found even where the host has none
+        found = {"PATH": ":".join(folders), "DANLU_IMAGE": self.name, "LANG": "C.UTF-8"}
+        if folder is not None and self.environment.requirements:
+            found["VIRTUAL_ENV"] = str(folder)
+        return found | self.environment.env | self.env
+
+    def paths(self) -> list[str]:
+        """Folders of the host that its programs need, beyond the system's."""
+        found = {*python_paths(Path(sys.prefix))}
+        folder = self.environment.folder
+        if folder is not None:
+            found |= {*python_paths(folder)}
+        kept: list[str] = []
+        for path in sorted(found):
+            if not any(path == other or path.startswith(other + "/") for other in kept):
+                kept.append(path)
+        return kept
+
+
+def python_paths(prefix: Path) -> list[str]:
+    """A Python's own folder and that of the interpreter it was made from."""
+    found = [os.path.realpath(prefix), str(prefix)]
+    try:
+        for line in (prefix / "pyvenv.cfg").read_text().splitlines():
+            key, _, value = line.partition("=")
+            if key.strip() == "home":
+                found.append(os.path.dirname(os.path.realpath(value.strip())))
+    except OSError:
+        found.append(os.path.realpath(sys.base_prefix))
+    return [path for path in dict.fromkeys(found) if not path.startswith(("/usr", "/opt/")) and path != "/"]
+
+
+def cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "danlu" / "environments"
+
+
+def repository(name: str) -> str:
+    """Without tag and digest."""
+    name = name.partition("@")[0]
+    head, slash, last = name.rpartition("/")
+    return head + slash + last.partition(":")[0]
+
+
+def spellings(name: str) -> list[str]:
+    """The forms of a name that a pattern may match."""
+    bare = repository(name)
+    first, slash, rest = bare.partition("/")
+    is_registry = slash and ("." in first or ":" in first or first == "localhost")
+    short = rest if is_registry else bare
+    return [name, bare, short, short.rpartition("/")[2]]
+
+
+class Catalogue:
+    """The two files, read again when the user's has changed."""
+
+    def __init__(self, data_dir: Path, *, strict: bool = False) -> None:
+        self.strict = strict
+        self._user_file = data_dir / "images.yaml"
+        self._user_stamp = -1.0
+        self._user: dict[str, Any] = {}
+
+    @cached_property
+    def _built_in(self) -> dict[str, Any]:
+        return _read(Path(__file__).with_name("images.yaml"))
+
+    def environments(self) -> dict[str, Environment]:
+        found = {}
+        for source in (self._built_in, self._of_user()):
+            for name, entry in (source.get("environments") or {}).items():
+                found[name] = _environment(name, entry or {})
+        return found
+
+    def resolve(self, name: str) -> Image:
+        """Raises ImageError in strict mode when nothing real stands behind the name."""
+        forms = spellings(name)
+        for source in (self._of_user(), self._built_in):
+            for entry in source.get("images") or ():
+                if any(fnmatchcase(form, pattern) for pattern in entry.get("match") or () for form in forms):
+                    return self._image(name, entry)
+        if self.strict:
+            raise ImageError(
+                f'failed to resolve image "{name}": not in the catalogue; name it in {self._user_file} '
+                "or start without --images strict"
+            )
+        note = f'Image "{name}" is not in the catalogue: it runs in the environment "{DEFAULT}" of this machine'
+        return Image(name, self.environments()[DEFAULT], known=False, note=note)
+
+    def _image(self, name: str, entry: dict[str, Any]) -> Image:
+        environments = self.environments()
+        wanted = entry.get("environment") or DEFAULT
+        environment = environments.get(wanted)
+        if environment is None:
+            raise ImageError(f'image "{name}" stands for environment "{wanted}", which no catalogue describes')
+        note = ""
+        if not environment.is_built:
+            hint = f'environment "{wanted}" is not built on this machine: run `danlu images build {wanted}`'
+            if self.strict:
+                raise ImageError(f'failed to pull image "{name}": {hint}')
+            note = f'Image "{name}" runs in the environment "{DEFAULT}": its own {hint}'
+            extra = environment.env
+            environment = environments[DEFAULT]
+            environment = Environment(environment.name, {**environment.env, **extra}, (), environment.python)
+        return Image(
+            name,
+            environment,
+            tuple(entry.get("entrypoint") or ()),
+            tuple(entry.get("cmd") or ()),
+            {key: str(value) for key, value in (entry.get("env") or {}).items()},
+            entry.get("workdir") or "/",
+            dict(entry.get("files") or {}),
+            note=note,
+        )
+
+    def _of_user(self) -> dict[str, Any]:
+        try:
+            stamp = self._user_file.stat().st_mtime
+        except OSError:
+            return {}
+        if stamp != self._user_stamp:
+            self._user, self._user_stamp = _read(self._user_file), stamp
+        return self._user
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import yaml
+
+    with open(path, encoding="utf-8") as file:
+        found = yaml.safe_load(file) or {}
+    if not isinstance(found, dict):
+        raise ImageError(f"{path} is not a catalogue: it has to be a map with `images` and `environments`")
+    return found
+
+
+def _environment(name: str, entry: dict[str, Any]) -> Environment:
+    variables = {key: str(value) for key, value in (entry.get("env") or {}).items()}
+    return Environment(name, variables, tuple(entry.get("requirements") or ()), entry.get("python") or "")
+
+
+def build(environment: Environment, progress: Progress = lambda line: None) -> Path:
+    """Makes the virtual environment, or returns it when it is there. Two builders of one environment wait in line."""
+    folder = environment.folder
+    if folder is None or not environment.requirements:
+        raise ImageError(f'environment "{environment.name}" has nothing to build')
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder.parent / f"{folder.name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if environment.is_built:
+            return folder
+        shutil.rmtree(folder, ignore_errors=True)
+        progress(f"making {folder}")
+        _run([sys.executable, "-m", "venv", str(folder)], progress)
+        install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
+        _run([*install, *environment.requirements], progress)
+        listed = subprocess.run(
+            [str(folder / "bin" / "python"), "-m", "pip", "freeze"], capture_output=True, text=True, check=True
+        )
+        (folder / COMPLETE).write_text(listed.stdout)
+    return folder
+
+
+def _run(command: list[str], progress: Progress) -> None:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        last = ""
+        for line in process.stdout:
+            last = line.rstrip() or last
+            progress(line.rstrip())
+    if process.returncode != 0:
+        raise ImageError(f"{' '.join(command[:4])} … ended with {process.returncode}: {last}")

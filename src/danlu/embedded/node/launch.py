@@ -1,0 +1,254 @@
+"""From a container of a pod to the spec of its process: command, variables, mounts, user, limits."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from danlu.embedded.node import environment, logs
+from danlu.embedded.node.context import NodeContext
+from danlu.embedded.node.images import Image
+from danlu.embedded.node.sandbox import Mount, Sandbox
+from danlu.embedded.node.shim import LaunchSpec
+from danlu.embedded.node.volumes import PreparedVolumes
+from danlu.meta.kind import Object
+from danlu.meta.quantity import parse
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMEXPR_MAX_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+)
+TERMINATION_LOG = "/dev/termination-log"
+
+
+class CreateError(Exception):
+    """CreateContainerError, or CreateContainerConfigError, with this message."""
+
+    def __init__(self, message: str, reason: str = "CreateContainerError") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def security_context(pod: Object, container: Object) -> Object:
+    """The container's, with what the pod's says where it is silent."""
+    of_pod = {k: v for k, v in (pod["spec"].get("securityContext") or {}).items() if v is not None}
+    own = {k: v for k, v in (container.get("securityContext") or {}).items() if v is not None}
+    return {**of_pod, **own}
+
+
+def pod_key(pod: Object) -> str:
+    meta = pod["metadata"]
+    return f"{meta['name']}_{meta['namespace']}({meta['uid']})"
+
+
+async def build(
+    pod: Object, container: Object, attempt: int, image: Image, volumes: PreparedVolumes, context: NodeContext
+) -> LaunchSpec:
+    """Raises CreateError, environment.ConfigError or VolumeError. `pod` knows its address (status.podIP)."""
+    uid, name = pod["metadata"]["uid"], container["name"]
+    folder = context.containers.folder(uid, name, attempt)
+    own = await environment.build(pod, container, context)
+    argv = command_line(container, image, own, context)
+    security = security_context(pod, container)
+    _refuse_root(pod, container, security)
+    devices = context.devices(pod, container)
+    env = _variables(pod, container, image, security, {**devices.env, **own})
+    mounts = await _mounts(pod, container, image, volumes, own, folder, context)
+    if context.mode == "none":
+        env |= _hints(mounts, folder, env, own)
+    for target, source in image.files.items():
+        _copy_in(source, folder / "root" / target.lstrip("/"))
+    spec = pod["spec"]
+    capabilities = security.get("capabilities") or {}
+    host_network = bool(spec.get("hostNetwork"))
+    box: Sandbox = {
+        "mode": context.mode,
+        "root": str(folder / "root"),
+        "hostname": "" if host_network else environment.hostname(pod),
+        "mounts": mounts,
+        "cwd": container.get("workingDir") or image.workdir,
+        "uid": security.get("runAsUser"),
+        "gid": security.get("runAsGroup"),
+        "groups": [*(security.get("supplementalGroups") or ()), *([g] if (g := security.get("fsGroup")) else ())],
+        "devices": devices.nodes,
+        "privileged": bool(security.get("privileged")),
+        "add_capabilities": list(capabilities.get("add") or ()),
+        "drop_capabilities": list(capabilities.get("drop") or ()),
+        "no_new_privs": security.get("allowPrivilegeEscalation") is False,
+        "read_only_root": bool(security.get("readOnlyRootFilesystem")),
+    }
+    return {
+        "id": uuid.uuid4().hex + uuid.uuid4().hex,
+        "argv": argv,
+        "env": env,
+        "tty": bool(container.get("tty")),
+        "stdin": bool(container.get("stdin")),
+        "stdin_once": bool(container.get("stdinOnce")),
+        "log": logs.path_for(context.data_dir, uid, name, attempt),
+        "memory_limit": memory_limit(container),
+        "sandbox": box,
+    }
+
+
+def command_line(container: Object, image: Image, env: Mapping[str, str], context: NodeContext) -> list[str]:
+    command = environment.expand(container.get("command") or (), env)
+    args = environment.expand(container.get("args") or (), env)
+    if command:
+        return command + args
+    if not image.known:
+        raise CreateError(
+            f'no command specified: nothing is known of image "{image.name}" here; give the container a command, '
+            f"or describe the image in {context.data_dir}/images.yaml"
+        )
+    argv = [*image.entrypoint, *(args or image.cmd)]
+    if not argv:
+        raise CreateError("no command specified")
+    return argv
+
+
+def _refuse_root(pod: Object, container: Object, security: Object) -> None:
+    if not security.get("runAsNonRoot"):
+        return
+    user = security.get("runAsUser")
+    where = f'(pod: "{pod_key(pod)}", container: {container["name"]})'
+    if user == 0:
+        raise CreateError(f"container's runAsUser breaks non-root policy {where}", "CreateContainerConfigError")
+    if user is None:
+        problem = f"container has runAsNonRoot and image will run as root {where}"
+        raise CreateError(problem, "CreateContainerConfigError")
+
+
+def _variables(
+    pod: Object, container: Object, image: Image, security: Object, own: Mapping[str, str]
+) -> dict[str, str]:
+    home = "/root" if not security.get("runAsUser") else "/"
+    found = environment.runtime_defaults(pod, home) | image.variables()
+    found["DANLU_POD_IP"] = (pod.get("status") or {}).get("podIP", "")
+    if container.get("tty"):
+        found["TERM"] = "xterm"
+    limit = (container.get("resources") or {}).get("limits", {}).get("cpu")
+    if limit is not None:
+        # Libraries ask the machine for its cores, not the limit: workers that share a machine would trample each other.
+        threads = str(max(1, math.ceil(parse(limit).milli() / 1000)))
+        found |= dict.fromkeys(THREAD_VARIABLES, threads)
+    return found | dict(own)
+
+
+def memory_limit(container: Object) -> int:
+    limit = ((container.get("resources") or {}).get("limits") or {}).get("memory")
+    return int(parse(limit).value()) if limit is not None else 0
+
+
+async def _mounts(
+    pod: Object,
+    container: Object,
+    image: Image,
+    volumes: PreparedVolumes,
+    env: Mapping[str, str],
+    folder: Path,
+    context: NodeContext,
+) -> list[Mount]:
+    found: dict[str, Mount] = {}
+
+    def add(source: str, target: str, *, read_only: bool, is_file: bool) -> None:
+        found[target] = {"source": source, "target": target, "read_only": read_only, "is_file": is_file}
+
+    for path in image.paths():
+        add(path, path, read_only=True, is_file=False)
+    for source, target in (await _own_files(pod, context)).items():
+        add(source, target, read_only=False, is_file=True)
+    message_file = folder / "termination-log"
+    message_file.parent.mkdir(parents=True, exist_ok=True)
+    message_file.touch()
+    message_file.chmod(0o666)
+    add(str(message_file), container.get("terminationMessagePath") or TERMINATION_LOG, read_only=False, is_file=True)
+    for mount in volumes.mounts(container, env):
+        add(mount.source, mount.target.rstrip("/") or "/", read_only=mount.read_only, is_file=mount.is_file)
+    return list(found.values())
+
+
+async def _own_files(pod: Object, context: NodeContext) -> dict[str, str]:
+    """/etc/hosts, /etc/hostname and /etc/resolv.conf of this pod: source -> target."""
+    folder = context.pod_folder(pod["metadata"]["uid"]) / "etc"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {}
+    hosts = await context.hosts_file(pod, (pod.get("status") or {}).get("podIP", ""))
+    if hosts:
+        found[hosts] = "/etc/hosts"
+    if not pod["spec"].get("hostNetwork"):
+        (folder / "hostname").write_text(environment.hostname(pod) + "\n")
+        found[str(folder / "hostname")] = "/etc/hostname"
+    (folder / "resolv.conf").write_text(resolver_file(pod["spec"]))
+    found[str(folder / "resolv.conf")] = "/etc/resolv.conf"
+    return found
+
+
+def resolver_file(spec: Object, host: Path = Path("/etc/resolv.conf")) -> str:
+    servers: list[str] = []
+    searches: list[str] = []
+    options: list[str] = []
+    if spec.get("dnsPolicy") != "None":
+        with suppress(OSError):
+            for line in host.read_text().splitlines():
+                word, _, rest = line.strip().partition(" ")
+                known = {"nameserver": servers, "search": searches, "options": options}.get(word)
+                if known is not None:
+                    known += rest.split()
+    own = spec.get("dnsConfig") or {}
+    servers = [*(own.get("nameservers") or ()), *servers]
+    searches += own.get("searches") or ()
+    options += [o["name"] + (f":{o['value']}" if o.get("value") else "") for o in own.get("options") or ()]
+    lines = [f"nameserver {server}" for server in dict.fromkeys(servers)][:3]
+    if searches:
+        lines.append(f"search {' '.join(dict.fromkeys(searches))}")
+    if options:
+        lines.append(f"options {' '.join(dict.fromkeys(options))}")
+    return "\n".join(lines) + "\n"
+
+
+def _hints(mounts: list[Mount], folder: Path, env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Without namespaces a program cannot find its volumes by path: DANLU_MOUNT_<PATH> tells where they are."""
+    found = {}
+    for mount in mounts:
+        word = "".join(c if c.isalnum() else "_" for c in mount["target"].strip("/")).upper()
+        found[f"DANLU_MOUNT_{word}"] = mount["source"]
+    for name, path in (("HOME", "root"), ("TMPDIR", "tmp")):
+        if name not in own:
+            (folder / "root" / path).mkdir(parents=True, exist_ok=True)
+            found[name] = str(folder / "root" / path)
+    return found
+
+
+def _copy_in(stated: str, target: Path) -> None:
+    source = Path(stated).expanduser()
+    try:
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    except OSError as error:
+        raise CreateError(f"the image's file {source} cannot be copied: {error.strerror}") from error
+
+
+def user_note(pod: Object, container: Object, mode: str) -> str:
+    """What an event has to say about runAsUser where it cannot be had; "" where it can."""
+    wanted = security_context(pod, container).get("runAsUser")
+    if not wanted or mode == "root":
+        return ""
+    if mode == "user":
+        return (
+            f"runAsUser {wanted} holds inside the container only: danlu does not run as root, so to the host and on "
+            "volumes its files belong to the user who started danlu"
+        )
+    return f"runAsUser {wanted} is ignored: danlu does not run as root and this host allows no user namespaces"

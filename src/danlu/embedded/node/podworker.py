@@ -1,0 +1,670 @@
+"""One pod on this node, from the moment it is bound to the moment it is gone.
+
+`PodWorker.run` is one task: `_live` starts what is to be started and starts again what is to be started again, until
+the pod is over by itself; a stop (deletion, deadline, eviction) interrupts it. Every turn of `_live` looks at what is
+(the views of the containers) and asks `_next_step`; nothing depends on which event woke it.
+
+The order in which things reach the disk and the API is what makes a crash harmless: the intent to start a container
+before the container, its end before its restart, the final status before the object's removal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from danlu import errors
+from danlu.embedded.node import adoption, environment, launch, logs, probes, status, volumes
+from danlu.embedded.node.context import NodeContext
+from danlu.embedded.node.images import ImageError
+from danlu.embedded.node.processes import LOST, LOST_MESSAGE, Container, Containers, ProcessError
+from danlu.embedded.node.publisher import Publisher
+from danlu.embedded.node.shim import Exit
+from danlu.embedded.node.status import Ended, PodView, View
+from danlu.embedded.node.subpaths import VolumeError
+from danlu.meta.clock import parse_time
+from danlu.meta.kind import Object
+from danlu.meta.wellknown import POD
+
+log = logging.getLogger(__name__)
+
+DEADLINE = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
+SLOW_S = 0.15  # a pod that is not up by then says ContainerCreating meanwhile
+LEAST_GRACE_S = 0.5  # for a container to end by itself even when it is given no time
+TAIL_BYTES, TAIL_LINES = 2048, 80
+
+
+@dataclass(slots=True)
+class _Member:
+    """One container of the pod, and what goes on around it. Also what a probe asks (`probes.Target`)."""
+
+    view: View
+    is_init: bool
+    containers: Containers
+    address: str = ""
+    current: Container | None = None
+    retry_at: float = 0.0  # not before this moment
+    retry_wait: float = 0.0
+    backoff: float = 0.0  # seconds to wait after the next end
+    backoff_set: float = 0.0
+    pull_backoff: float = 0.0
+    told: set[str] = field(default_factory=set)  # events that are told once
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    stopping: asyncio.Task[None] | None = None
+
+    @property
+    def rules(self) -> Object:
+        return self.view.rules
+
+    @property
+    def container(self) -> Container:
+        assert self.current is not None
+        return self.current
+
+    def cancel_tasks(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+        self.tasks.clear()
+
+
+class PodWorker:
+    def __init__(self, pod: Object, context: NodeContext) -> None:
+        self.pod = pod
+        self.context = context
+        self.uid: str = pod["metadata"]["uid"]
+        spec = pod["spec"]
+        self._members = [
+            _Member(View(c["name"], rules=c), is_init, context.containers)
+            for is_init, key in ((True, "initContainers"), (False, "containers"))
+            for c in spec.get(key) or ()
+        ]
+        self.view = PodView(
+            [m.view for m in self._members if m.is_init], [m.view for m in self._members if not m.is_init]
+        )
+        self.publisher = Publisher(context.client, lambda: self.pod, self._status)
+        self._wake = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._volumes: volumes.PreparedVolumes | None = None
+        self._removed = False
+        self._paused = False
+        self.finished = asyncio.Event()
+
+    # -- what the agent tells
+
+    def update(self, pod: Object) -> None:
+        self.pod = pod
+        if pod["metadata"].get("deletionTimestamp"):
+            self._stop.set()
+        self._wake.set()
+
+    def removed(self) -> None:
+        """The object is gone: what runs is ended at once."""
+        self._removed = True
+        self._stop.set()
+        self._wake.set()
+
+    def end(self, reason: str, message: str) -> None:
+        """The node ends the pod: it fails with this reason (Evicted, …)."""
+        if self.view.verdict is None:
+            self.view.verdict = (reason, message)
+            self._stop.set()
+            self._wake.set()
+
+    @property
+    def is_removed(self) -> bool:
+        return self._removed
+
+    @property
+    def volumes(self) -> volumes.PreparedVolumes | None:
+        return self._volumes
+
+    @property
+    def running(self) -> list[Container]:
+        return [m.current for m in self._members if m.current is not None and m.view.is_running]
+
+    # -- life
+
+    async def run(self) -> None:
+        if self.pod["metadata"].get("deletionTimestamp"):
+            self._stop.set()
+        living = asyncio.create_task(self._live())
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({living, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if self._stop.is_set():
+                living.cancel()
+                await asyncio.gather(living, return_exceptions=True)
+                await self._end_all()
+            elif living.exception() is not None:
+                raise living.exception() or RuntimeError
+            await self._conclude()
+        finally:
+            for task in (living, stopping):
+                task.cancel()
+            for member in self._members:
+                member.cancel_tasks()
+            await self.publisher.stop()
+            self.finished.set()
+
+    async def pause(self) -> None:
+        """`danlu down`: what runs ends with its grace; the object stays, and the next start goes on from there."""
+        self._paused = True
+        self._stop.set()
+        await self.finished.wait()
+
+    async def let_go(self) -> None:
+        """`danlu up` ends and the pod goes on."""
+        for member in self._members:
+            member.cancel_tasks()
+        await self.publisher.stop()
+        volumes.forget(self.uid)
+
+    async def _live(self) -> None:
+        await self._take_up()
+        if status.is_terminal(self.pod):
+            return
+        if not await self._prepare_volumes():
+            return
+        self.view.sandbox_ready = True
+        while True:
+            self._wake.clear()
+            step = self._next_step()
+            if isinstance(step, str):
+                return  # finished
+            if isinstance(step, _Member):
+                await self._start(step)
+                continue
+            self.publisher.publish()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), step)
+
+    async def _take_up(self) -> None:
+        """Address, times, and whatever of the pod runs already or has run."""
+        old = self.pod.get("status") or {}
+        self.view.host_ip = self.context.host_ip
+        if self.pod["spec"].get("hostNetwork"):
+            self.view.pod_ip = self.context.host_ip
+        else:
+            self.view.pod_ip = self.context.addresses.take(self.uid, old.get("podIP") or "")
+        started = old.get("startTime")
+        self.view.started_at = parse_time(started).timestamp() if started else time.time()
+        self.context.containers.listen(self.uid, self._changed)
+        found = await adoption.adopt(self.context.containers, self.uid)
+        reported = {c["name"]: c for key in ("initContainerStatuses", "containerStatuses") for c in old.get(key) or ()}
+        for member in self._members:
+            member.address = self.view.pod_ip
+            if any(m.is_init for m in self._members):
+                member.view.waiting = ("PodInitializing", "")
+            runs = [c for c in found if c.name == member.view.name]
+            self._adopt(member, runs, reported.get(member.view.name) or {})
+
+    def _adopt(self, member: _Member, runs: list[Container], reported: Object) -> None:
+        view = member.view
+        for container in [c for c in runs if c.exit and c.exit["reason"] == adoption.NEVER_STARTED]:
+            # That attempt does not count: its number is free again.
+            self.context.containers.drop(container)
+            container.folder.rename(container.folder.with_name(f"{container.attempt}.void-{time.time_ns()}"))
+            runs.remove(container)
+        view.restarts = int(reported.get("restartCount") or 0)
+        view.image_id = reported.get("imageID") or ""
+        if not runs:
+            if reported.get("containerID"):
+                # The API says that it ran and the disk knows nothing: it cannot be told how it ended.
+                lost: Exit = {
+                    "exit_code": 137, "signal": 0, "reason": LOST, "message": LOST_MESSAGE,
+                    "started_at": 0.0, "finished_at": time.time(),
+                }  # fmt: skip
+                view.container_id = reported["containerID"]
+                view.ended, view.waiting = Ended(lost, reported["containerID"]), None
+            return
+        if len(runs) > 1:
+            view.previous = self._ended(member, runs[-2])
+        member.current = current = runs[-1]
+        view.restarts = current.attempt
+        view.container_id = f"danlu://{current.id}"
+        view.waiting = None
+        if current.exit is not None:
+            view.ended = self._ended(member, current)
+            return
+        view.running_since = current.started_at
+        view.started = bool(reported.get("started")) or "startupProbe" not in member.rules
+        view.ready = bool(reported.get("ready"))
+        self._begin_probes(member)
+
+    async def _prepare_volumes(self) -> bool:
+        slow = asyncio.get_running_loop().call_later(SLOW_S, self.publisher.publish)
+        wait = 0.5
+        try:
+            while True:
+                try:
+                    self._volumes = await volumes.prepare(self._known_pod(), self.context)
+                    return True
+                except VolumeError as error:
+                    self._event("Warning", error.reason, str(error))
+                except errors.ApiError as error:
+                    self._event("Warning", "FailedMount", f"MountVolume.SetUp failed: {error.message}")
+                if self._past_deadline():
+                    self.end(*DEADLINE)
+                    return False
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), wait)
+                self._wake.clear()
+                wait = min(wait * 2, 10.0)
+        finally:
+            slow.cancel()
+
+    # -- deciding
+
+    def _next_step(self) -> _Member | str | float | None:
+        """A container to start; "finished"; or how long to wait (None: until something happens)."""
+        if self._past_deadline():
+            self.end(*DEADLINE)
+            return None
+        waits: list[float] = []
+        limit = self.pod["spec"].get("activeDeadlineSeconds")
+        if limit is not None:
+            waits.append(max(0.05, self.view.started_at + limit - time.time()))
+        spec = self.pod["spec"]
+        for member in self._members:
+            view = member.view
+            if view.is_running:
+                if member.is_init and not (view.is_sidecar and view.started):
+                    break
+                continue
+            if view.ended is not None and not status.wants_restart(spec, view, member.is_init):
+                if member.is_init and view.has_failed:
+                    return self._finish()
+                continue
+            if member.is_init and view.is_sidecar and self._work_is_done():
+                continue
+            due = self._due(member)
+            if due <= 0:
+                return member
+            waits.append(due)
+            if member.is_init:
+                break
+        if self._work_is_done():
+            return self._finish()
+        return min(waits) if waits else None
+
+    def _work_is_done(self) -> bool:
+        spec = self.pod["spec"]
+        main = [m.view for m in self._members if not m.is_init]
+        return all(not v.is_running and v.ended is not None and not status.wants_restart(spec, v, False) for v in main)
+
+    def _finish(self) -> str | None:
+        """Sidecars are told to end when the work is done; the pod is over when they have."""
+        left = [m for m in reversed(self._members) if m.view.is_running]
+        if not left:
+            return "finished"
+        if left[0].stopping is None:
+            left[0].stopping = asyncio.create_task(
+                self._end_one(left[0], time.monotonic() + self._grace(), f"Stopping container {left[0].view.name}")
+            )
+        return None
+
+    def _due(self, member: _Member) -> float:
+        """Seconds until this container may be started; tells the world when that is not now."""
+        now = time.monotonic()
+        if member.retry_at > now:
+            return member.retry_at - now
+        view = member.view
+        if view.ended is None:
+            return 0.0
+        if member.backoff:
+            waited = time.time() - view.ended.exit["finished_at"]
+            if waited < member.backoff:
+                length = _go_duration(member.backoff)
+                name = view.name
+                where = launch.pod_key(self.pod)
+                reason = f"back-off {length} restarting failed container={name} pod={where}"
+                if view.waiting is None:
+                    self._event(
+                        "Warning", "BackOff", f"Back-off restarting failed container {name} in pod {where}", member
+                    )
+                view.waiting = ("CrashLoopBackOff", reason)
+                return member.backoff - waited
+        return 0.0
+
+    def _past_deadline(self) -> bool:
+        limit = self.pod["spec"].get("activeDeadlineSeconds")
+        return limit is not None and time.time() >= self.view.started_at + limit
+
+    # -- starting
+
+    async def _start(self, member: _Member) -> None:
+        view, context = member.view, self.context
+        attempt = 0 if view.ended is None and member.current is None else view.restarts + 1
+        try:
+            image = context.catalogue.resolve(member.rules.get("image") or "")
+            self._tell_image(member, image.note)
+            view.image_id = image.id
+            assert self._volumes is not None
+            spec = await launch.build(self._known_pod(), member.rules, attempt, image, self._volumes, context)
+        except ImageError as error:
+            self._image_failed(member, str(error))
+            return
+        except environment.ConfigError as error:
+            self._not_created(member, "CreateContainerConfigError", str(error))
+            return
+        except launch.CreateError as error:
+            self._not_created(member, error.reason, str(error))
+            return
+        except VolumeError as error:
+            self._not_created(member, "CreateContainerConfigError", str(error))
+            return
+        except errors.ApiError as error:
+            self._not_created(member, "CreateContainerConfigError", error.message)
+            return
+        self._note_backoff(member)
+        await self._drop_layers(member)
+        try:
+            container = await context.containers.start(self.uid, view.name, attempt, spec)
+        except (ProcessError, OSError) as error:
+            self._not_created(member, "CreateContainerError", str(error))
+            return
+        self._took_off(member, container)
+        if view.is_running:
+            await self._after_start(member)
+
+    def _took_off(self, member: _Member, container: Container) -> None:
+        view = member.view
+        view.previous, view.ended = view.ended or view.previous, None
+        member.current, member.stopping = container, None
+        member.retry_wait = member.retry_at = 0.0
+        view.restarts, view.container_id = container.attempt, f"danlu://{container.id}"
+        view.waiting = None
+        self._event("Normal", "Created", "Container created", member)
+        note = launch.user_note(self.pod, member.rules, self.context.mode)
+        if note and "user" not in member.told:
+            member.told.add("user")
+            self._event("Warning", "RunAsUser", note, member)
+        if container.started_at:
+            view.running_since = container.started_at
+            self._event("Normal", "Started", "Container started", member)
+        if container.exit is not None:
+            if not container.started_at:
+                self._event("Warning", "Failed", f"Error: {container.exit['message']}", member)
+            self._changed(container)
+
+    async def _after_start(self, member: _Member) -> None:
+        view = member.view
+        hook = (member.rules.get("lifecycle") or {}).get("postStart")
+        if hook:
+            answer = await probes.ask(hook, member, timeout=3600.0)
+            if not answer.passed and view.is_running:
+                self._event("Warning", "FailedPostStartHook", "PostStartHook failed", member)
+                self._kill(member, "FailedPostStartHook")
+                return
+        view.started = "startupProbe" not in member.rules
+        self._begin_probes(member)
+
+    def _begin_probes(self, member: _Member) -> None:
+        view, rules = member.view, member.rules
+        if not view.started:
+            member.tasks.append(self._probe(member, "Startup", rules["startupProbe"], self._on_startup))
+            return
+        if "livenessProbe" in rules:
+            member.tasks.append(self._probe(member, "Liveness", rules["livenessProbe"], self._on_liveness))
+        if "readinessProbe" in rules:
+            member.tasks.append(self._probe(member, "Readiness", rules["readinessProbe"], self._on_readiness))
+        else:
+            view.ready = True
+        self._wake.set()
+
+    def _probe(self, member: _Member, what: str, rules: Object, changed: object) -> asyncio.Task[None]:
+        def failed(said: str) -> None:
+            self._event("Warning", "Unhealthy", f"{what} probe failed: {said}", member)
+
+        def verdict(passed: bool) -> None:
+            assert callable(changed)
+            changed(member, passed)
+
+        initially = member.view.ready if what == "Readiness" else what == "Liveness"
+        return asyncio.create_task(
+            probes.watch(rules, member, initially=initially, changed=verdict, failed=failed, once=what == "Startup")
+        )
+
+    def _on_startup(self, member: _Member, passed: bool) -> None:
+        if passed:
+            member.view.started = True
+            self._begin_probes(member)
+        else:
+            self._kill(member, f"Container {member.view.name} failed startup probe, will be restarted", "startupProbe")
+
+    def _on_liveness(self, member: _Member, passed: bool) -> None:
+        if not passed:
+            self._kill(
+                member, f"Container {member.view.name} failed liveness probe, will be restarted", "livenessProbe"
+            )
+
+    def _on_readiness(self, member: _Member, passed: bool) -> None:
+        member.view.ready = passed
+        self.publisher.publish()
+
+    def _kill(self, member: _Member, message: str, probe: str = "") -> None:
+        if member.stopping is None:
+            own = (member.rules.get(probe) or {}).get("terminationGracePeriodSeconds")
+            grace = float(own) if own is not None else self._grace()
+            member.stopping = asyncio.create_task(self._end_one(member, time.monotonic() + grace, message))
+
+    # -- not starting
+
+    def _tell_image(self, member: _Member, note: str) -> None:
+        image = member.rules.get("image") or ""
+        if note and "image" not in member.told:
+            self._event("Warning", "ImageSubstituted", note, member)
+        member.told.add("image")
+        self._event(
+            "Normal", "Pulled", f'Container image "{image}" already present on machine and can be accessed by the pod',
+            member,
+        )  # fmt: skip
+
+    def _image_failed(self, member: _Member, problem: str) -> None:
+        """Fails and waits by turns, as kubelet does: ErrImagePull, then ImagePullBackOff until the next try."""
+        image = member.rules.get("image") or ""
+        if member.view.waiting is not None and member.view.waiting[0] == "ErrImagePull":
+            self._event("Normal", "BackOff", f'Back-off pulling image "{image}"', member)
+            self._event("Warning", "Failed", "Error: ImagePullBackOff", member)
+            member.view.waiting = ("ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {problem}')
+            member.pull_backoff = min(max(10.0, member.pull_backoff * 2), self.context.settings.longest_backoff_s)
+            member.retry_at = time.monotonic() + member.pull_backoff
+            return
+        self._event("Normal", "Pulling", f'Pulling image "{image}"', member)
+        self._event("Warning", "Failed", f'Failed to pull image "{image}": {problem}', member)
+        self._event("Warning", "Failed", "Error: ErrImagePull", member)
+        member.view.waiting = ("ErrImagePull", problem)
+        member.retry_at = time.monotonic() + self.context.settings.retry_s
+
+    def _not_created(self, member: _Member, reason: str, problem: str) -> None:
+        self._event("Warning", "Failed", f"Error: {problem}", member)
+        member.view.waiting = (reason, problem)
+        member.retry_wait = min(max(self.context.settings.retry_s, member.retry_wait * 2), 10.0)
+        member.retry_at = time.monotonic() + member.retry_wait
+
+    def _note_backoff(self, member: _Member) -> None:
+        """Called at a start that follows an end: the next end is followed by a longer wait."""
+        if member.view.ended is None:
+            return
+        settings, now = self.context.settings, time.monotonic()
+        finished_ago = time.time() - member.view.ended.exit["finished_at"]
+        if now - finished_ago - member.backoff_set > settings.backoff_reset_s:
+            member.backoff = 0.0
+        member.backoff = min(max(settings.first_backoff_s, member.backoff * 2), settings.longest_backoff_s)
+        member.backoff_set = now
+
+    # -- what happened
+
+    def _changed(self, container: Container) -> None:
+        """A container started or ended (from `Containers`)."""
+        member = next((m for m in self._members if m.current is container), None)
+        if member is None or container.exit is None:
+            return
+        view = member.view
+        if view.ended is None:
+            member.cancel_tasks()
+            view.running_since, view.ready, view.started = None, False, False
+            view.ended = self._ended(member, container)
+            if member.is_init and not view.is_sidecar and view.is_done_well:
+                view.ready = True
+        self._wake.set()
+
+    def _ended(self, member: _Member, container: Container) -> Ended:
+        assert container.exit is not None
+        return Ended(container.exit, f"danlu://{container.id}", self._last_words(member.rules, container))
+
+    def _last_words(self, rules: Object, container: Container) -> str:
+        with contextlib.suppress(OSError), open(container.folder / "termination-log", "rb") as file:
+            said = file.read(status.MESSAGE_LIMIT).decode(errors="replace")
+            if said:
+                return said
+        assert container.exit is not None
+        if rules.get("terminationMessagePolicy") == "FallbackToLogsOnError" and container.exit["exit_code"] != 0:
+            return log_tail(container.spec["log"])
+        return ""
+
+    # -- ending
+
+    def _grace(self) -> float:
+        meta, spec = self.pod["metadata"], self.pod["spec"]
+        if self._removed:
+            return 0.0
+        asked = meta.get("deletionGracePeriodSeconds")
+        return float(asked if asked is not None else spec.get("terminationGracePeriodSeconds", 30))
+
+    async def _end_all(self) -> None:
+        """Containers first, all at once; then the sidecars that served them, last started first."""
+        self.publisher.publish()
+        began = time.monotonic()
+        main = [m for m in self._members if m.view.is_running and not m.view.is_sidecar]
+        await asyncio.gather(*(self._end_one(m, began, f"Stopping container {m.view.name}", True) for m in main))
+        for member in reversed(self._members):
+            if member.view.is_running:
+                await self._end_one(member, began, f"Stopping container {member.view.name}", True)
+
+    async def _end_one(self, member: _Member, moment: float, message: str, by_pod: bool = False) -> None:
+        """preStop, SIGTERM, SIGKILL. `moment` is the deadline; with `by_pod` the begin, and the pod's grace counts from
+        it, which a second, shorter deletion may cut while we wait."""
+        container = member.container
+        if not member.view.is_running:
+            return
+
+        def left() -> float:
+            return moment + (self._grace() if by_pod else 0.0) - time.monotonic()
+
+        self._event("Normal", "Killing", message, member)
+        member.cancel_tasks()
+        hook = (member.rules.get("lifecycle") or {}).get("preStop")
+        if hook and left() > 0:
+            answer = await probes.ask(hook, member, timeout=max(left(), LEAST_GRACE_S))
+            if not answer.passed:
+                self._event("Warning", "FailedPreStopHook", "PreStopHook failed", member)
+        stop_signal = (member.rules.get("lifecycle") or {}).get("stopSignal") or "SIGTERM"
+        await self._send(container, getattr(signal, stop_signal, signal.SIGTERM))
+        least = time.monotonic() + LEAST_GRACE_S
+        while not container.ended.is_set() and (left() > 0 or time.monotonic() < least):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(container.ended.wait(), min(max(left(), 0.05), 0.5))
+        if not container.ended.is_set():
+            await self._send(container, signal.SIGKILL)
+            await container.ended.wait()
+
+    async def _send(self, container: Container, number: int) -> None:
+        with contextlib.suppress(ProcessError):
+            await self.context.containers.signal(container.id, number)
+
+    async def _conclude(self) -> None:
+        """Nothing runs any more: the last status, then the end of what the pod had here."""
+        self.view.finished = True
+        deleting = bool(self.pod["metadata"].get("deletionTimestamp"))
+        if self._paused and not deleting:
+            await self.publisher.flush()
+            volumes.forget(self.uid)
+            return
+        if self.view.verdict is not None or (deleting and not self._removed):
+            for member in self._members:
+                member.view.waiting = member.view.waiting if member.view.ended is None else None
+        if not self._removed and not status.is_terminal(self.pod):
+            self.view.sandbox_ready = bool(self.view.pod_ip)
+            await self.publisher.flush()
+        volumes.forget(self.uid)
+        self.context.release_devices(self.uid)
+        self.context.addresses.give_back(self.uid)
+        for member in self._members:
+            await self._drop_layers(member)
+        await self.context.containers.forget(self.uid)
+        if self.pod["metadata"].get("deletionTimestamp") and not self._removed:
+            await self._delete()
+
+    async def _delete(self) -> None:
+        meta = self.pod["metadata"]
+        while True:
+            try:
+                await self.context.client.delete(POD, meta["name"], meta["namespace"], grace=0, uid=self.uid)
+                return
+            except (errors.NotFound, errors.Conflict):
+                return
+            except Exception as error:
+                log.info("pod %s/%s cannot be deleted: %s; trying again", meta["namespace"], meta["name"], error)
+                await asyncio.sleep(1.0)
+
+    async def _drop_layers(self, member: _Member) -> None:
+        """The writable layers of runs that are over: nobody can reach them any more."""
+        if member.current is not None and member.current.exit is not None:
+            await asyncio.to_thread(remove_tree, member.current.root)
+            await asyncio.to_thread(remove_tree, member.current.folder / "skeleton")
+
+    # -- small things
+
+    def _known_pod(self) -> Object:
+        """The pod, with the address that the API may not know yet."""
+        old = self.pod.get("status") or {}
+        ip, host = self.view.pod_ip, self.view.host_ip
+        known = {**old, "podIP": ip, "podIPs": [{"ip": ip}], "hostIP": host, "hostIPs": [{"ip": host}]}
+        return {**self.pod, "status": known}
+
+    def _status(self) -> Object:
+        return status.compute(self.pod, self.view, time.time())
+
+    def _event(self, kind: str, reason: str, message: str, member: _Member | None = None) -> None:
+        path = ""
+        if member is not None:
+            path = f"spec.{'initContainers' if member.is_init else 'containers'}{{{member.view.name}}}"
+        about = self.pod if "kind" in self.pod else {"apiVersion": "v1", "kind": "Pod", **self.pod}
+        self.context.recorder.event(about, kind, reason, message, field_path=path)
+
+
+def _go_duration(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 60}m{whole % 60}s" if whole >= 60 else f"{whole}s"
+
+
+def log_tail(path: str) -> str:
+    """The last words of a log, for a termination message."""
+    with contextlib.suppress(OSError):
+        newest = [*logs.segments(path)][-1:]
+        for number in newest:
+            with open(logs.segment_path(path, number), "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
+                lines = file.read().decode(errors="replace").splitlines(keepends=True)
+                return "".join(lines[-TAIL_LINES:])
+    return ""
+
+
+def remove_tree(folder: Path) -> None:
+    """Also where a program has taken away its own right to write."""
+    if not folder.exists():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        for at, _, _ in os.walk(folder):
+            with contextlib.suppress(OSError):
+                os.chmod(at, 0o700)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,253 @@
+"""Probes and the handlers that they share with lifecycle hooks: exec, httpGet, tcpSocket, grpc.
+
+A handler answers (passed, what it said). Each probe of each running container is one task (`watch`), which reports
+when the verdict changes; thresholds, delays and periods are those of the Kubernetes API.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from danlu.embedded.node.processes import Container, Containers, ExecError, ProcessError, Session
+from danlu.meta.kind import Object
+
+OUTPUT_LIMIT = 10 * 1024
+GRPC_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    passed: bool
+    said: str = ""
+
+
+class Target(Protocol):
+    """The container that is asked."""
+
+    @property
+    def containers(self) -> Containers: ...
+    @property
+    def container(self) -> Container: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def rules(self) -> Object: ...
+
+
+async def ask(handler: Object, target: Target, timeout: float) -> Answer:
+    """One question. What cannot be asked counts as failed."""
+    try:
+        if "exec" in handler:
+            return await _exec(handler["exec"].get("command") or [], target, timeout)
+        async with asyncio.timeout(timeout):
+            if "httpGet" in handler:
+                return await _http(handler["httpGet"], target)
+            if "tcpSocket" in handler:
+                return await _tcp(handler["tcpSocket"], target)
+            if "grpc" in handler:
+                return await _grpc(handler["grpc"], target)
+            if "sleep" in handler:
+                await asyncio.sleep(float(handler["sleep"].get("seconds") or 0))
+    except TimeoutError:
+        return Answer(False, _timed_out(handler, target))
+    return Answer(True)
+
+
+def port_number(port: int | str, rules: Object) -> int:
+    if isinstance(port, int):
+        return port
+    for entry in rules.get("ports") or ():
+        if entry.get("name") == port:
+            return int(entry["containerPort"])
+    return int(port)
+
+
+def _timed_out(handler: Object, target: Target) -> str:
+    if "httpGet" in handler:
+        problem = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+        return f'Get "{_url(handler["httpGet"], target)}": {problem}'
+    return "context deadline exceeded"
+
+
+async def _exec(command: list[str], target: Target, timeout: float) -> Answer:
+    try:
+        session = await target.containers.exec(target.container.id, command)
+    except (ExecError, ProcessError) as error:
+        return Answer(False, str(error))
+    try:
+        async with asyncio.timeout(timeout):
+            output = await _output(session)
+            code = await session.wait()
+    except TimeoutError:
+        session.kill()
+        shown = " ".join(command)
+        return Answer(False, f'command timed out: "{shown}" timed out after {timeout:g}s')
+    finally:
+        session.close_fds()
+        session.close()
+    return Answer(code == 0, output.decode(errors="replace"))
+
+
+async def _output(session: Session) -> bytes:
+    """What both streams say, up to a limit, until they end."""
+    loop = asyncio.get_running_loop()
+    found = bytearray()
+
+    async def drain(fd: int) -> None:
+        ended = loop.create_future()
+        os.set_blocking(fd, False)
+
+        def read() -> None:
+            try:
+                data = os.read(fd, 65536)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if data:
+                found.extend(data[: max(0, OUTPUT_LIMIT - len(found))])
+            elif not ended.done():
+                ended.set_result(None)
+
+        loop.add_reader(fd, read)
+        try:
+            await ended
+        finally:
+            loop.remove_reader(fd)
+
+    await asyncio.gather(drain(session.stdout_fd), drain(session.stderr_fd))
+    return bytes(found)
+
+
+def _url(rules: Object, target: Target) -> str:
+    host = rules.get("host") or target.address
+    scheme = (rules.get("scheme") or "HTTP").lower()
+    path = rules.get("path") or "/"
+    return f"{scheme}://{host}:{port_number(rules['port'], target.rules)}{path if path.startswith('/') else '/' + path}"
+
+
+async def _http(rules: Object, target: Target) -> Answer:
+    host, port = rules.get("host") or target.address, port_number(rules["port"], target.rules)
+    url = _url(rules, target)
+    path = "/" + url.split("://", 1)[1].partition("/")[2]
+    secure = (rules.get("scheme") or "HTTP") == "HTTPS"
+    context = ssl._create_unverified_context() if secure else None
+    headers = {"Host": f"{host}:{port}", "User-Agent": "kube-probe/1.36", "Accept": "*/*", "Connection": "close"}
+    headers |= {entry["name"]: entry.get("value", "") for entry in rules.get("httpHeaders") or ()}
+    try:
+        reader, writer = await asyncio.open_connection(host, port, ssl=context)
+    except OSError as error:
+        return Answer(False, f'Get "{url}": {_refused(host, port, error)}')
+    try:
+        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        writer.write("\r\n".join(lines).encode())
+        first = (await reader.readline()).split()
+        code = int(first[1]) if len(first) > 1 and first[1].isdigit() else 0
+    except OSError as error:
+        return Answer(False, f'Get "{url}": {error.strerror or error}')
+    finally:
+        writer.close()
+    if not code:
+        return Answer(False, f'Get "{url}": EOF')
+    if 200 <= code < 400:
+        return Answer(True)
+    return Answer(False, f"HTTP probe failed with statuscode: {code}")
+
+
+def _refused(host: str, port: int, error: OSError) -> str:
+    import errno
+
+    known = {errno.ECONNREFUSED: "connect: connection refused", errno.EHOSTUNREACH: "connect: no route to host"}
+    return f"dial tcp {host}:{port}: {known.get(error.errno or 0, (error.strerror or str(error)).lower())}"
+
+
+async def _tcp(rules: Object, target: Target) -> Answer:
+    host, port = rules.get("host") or target.address, port_number(rules["port"], target.rules)
+    try:
+        _, writer = await asyncio.open_connection(host, port)
+    except OSError as error:
+        return Answer(False, _refused(host, port, error))
+    writer.close()
+    return Answer(True)
+
+
+async def _grpc(rules: Object, target: Target) -> Answer:
+    """grpc.health.v1.Health/Check: one request over HTTP/2, written by hand, with no header compressed."""
+    host, port = target.address, int(rules["port"])
+    service = (rules.get("service") or "").encode()
+    try:
+        reader, writer = await asyncio.open_connection(host, port)
+    except OSError as error:
+        return Answer(False, f'timeout: failed to connect service "{host}:{port}": {_refused(host, port, error)}')
+    try:
+        body = b"\x0a" + bytes([len(service)]) + service if service else b""
+        message = b"\0" + len(body).to_bytes(4, "big") + body
+        headers = {":method": "POST", ":scheme": "http", ":path": "/grpc.health.v1.Health/Check"}
+        headers |= {":authority": f"{host}:{port}", "content-type": "application/grpc", "te": "trailers"}
+        block = b"".join(b"\0" + _text(name) + _text(value) for name, value in headers.items())
+        writer.write(GRPC_PREFACE + _frame(4, 0, 0, b"") + _frame(1, 4, 1, block) + _frame(0, 1, 1, message))
+        while True:
+            head = await reader.readexactly(9)
+            payload = await reader.readexactly(int.from_bytes(head[:3], "big"))
+            kind, flags = head[3], head[4]
+            if kind == 4 and not flags & 1:
+                writer.write(_frame(4, 1, 0, b""))  # their settings are fine
+            elif kind == 0 and len(payload) >= 7:
+                status = payload[6]
+                return Answer(status == 1, "" if status == 1 else f"service unhealthy (responded with {status})")
+            elif (kind == 1 and flags & 1) or kind in (3, 7):
+                return Answer(False, "error: health rpc failed")
+    except (OSError, asyncio.IncompleteReadError):
+        return Answer(False, "error: health rpc failed: the connection was closed")
+    finally:
+        writer.close()
+
+
+def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def _text(text: str) -> bytes:
+    raw = text.encode()
+    return bytes([len(raw)]) + raw
+
+
+async def watch(
+    rules: Object,
+    target: Target,
+    *,
+    initially: bool,
+    changed: Callable[[bool], None],
+    failed: Callable[[str], None],
+    once: bool = False,
+) -> None:
+    """Asks for ever. `changed` is told each verdict that differs from the last; `failed` each single failure.
+
+    `once` (startup): ends with the first pass.
+    """
+    period = float(rules.get("periodSeconds") or 10)
+    timeout = float(rules.get("timeoutSeconds") or 1)
+    needed = {True: int(rules.get("successThreshold") or 1), False: int(rules.get("failureThreshold") or 3)}
+    verdict, streak, last = initially, 0, initially
+    await asyncio.sleep(float(rules.get("initialDelaySeconds") or 0))
+    while True:
+        began = asyncio.get_running_loop().time()
+        answer = await ask(rules, target, timeout)
+        streak = streak + 1 if answer.passed == last else 1
+        last = answer.passed
+        if not answer.passed:
+            failed(answer.said)
+        if answer.passed != verdict and streak >= needed[answer.passed]:
+            verdict = answer.passed
+            changed(verdict)
+        if once and verdict:
+            return
+        # A failed startup or liveness probe says so again for as long as it fails: the container may be in its grace.
+        if once and not answer.passed and streak >= needed[False]:
+            changed(False)
+        await asyncio.sleep(max(0.0, period - (asyncio.get_running_loop().time() - began)))

@@ -1,0 +1,89 @@
+"""Writes a pod's status to the API: only when it changed, one write at a time, always the newest."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from danlu import errors
+from danlu.client.client import Client
+from danlu.meta.kind import Object
+from danlu.meta.wellknown import POD
+
+log = logging.getLogger(__name__)
+
+FIRST_RETRY_S, LONGEST_RETRY_S = 0.2, 5.0
+
+
+class Publisher:
+    def __init__(self, client: Client, pod: Callable[[], Object], compute: Callable[[], Object]) -> None:
+        """`pod` is the newest object known; `compute` the status that it should have."""
+        self._client = client
+        self._pod = pod
+        self._compute = compute
+        self._dirty = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._task: asyncio.Task[None] | None = None
+        self._last: Object | None = None
+        self.gone = False  # the object is not there any more, or is another one of the same name
+
+    def publish(self) -> None:
+        """Returns at once."""
+        self._dirty.set()
+        self._idle.clear()
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def flush(self) -> None:
+        """Returns when what is known now has been written (or there is nothing to write to)."""
+        self.publish()
+        await self._idle.wait()
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def _run(self) -> None:
+        wait = FIRST_RETRY_S
+        while True:
+            await self._dirty.wait()
+            self._dirty.clear()
+            try:
+                await self._write()
+                wait = FIRST_RETRY_S
+            except Exception as error:
+                log.info("status of pod %s: %s; trying again", self._pod()["metadata"]["name"], error)
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, LONGEST_RETRY_S)
+                self._dirty.set()
+            if not self._dirty.is_set():
+                self._idle.set()
+
+    async def _write(self) -> None:
+        pod = self._pod()
+        meta = pod["metadata"]
+        wanted = self._compute()
+        if self.gone or wanted == self._last:
+            return
+        known = self._last if self._last is not None else (pod.get("status") or {})
+        patch: Object = {key: value for key, value in wanted.items() if known.get(key) != value}
+        patch |= {key: None for key in known if key not in wanted}
+        if not patch:
+            self._last = wanted
+            return
+        body = {"metadata": {"uid": meta["uid"]}, "status": patch}  # the uid: a successor of the same name is not ours
+        try:
+            await self._client.patch(POD, meta["name"], meta["namespace"], body, type="strategic", subresource="status")
+        except errors.NotFound:
+            self.gone = True
+        except (errors.Conflict, errors.Invalid) as error:
+            log.warning("status of pod %s/%s refused: %s", meta["namespace"], meta["name"], error)
+            if isinstance(error, errors.Conflict) and "uid" in error.message.lower():
+                self.gone = True
+            elif isinstance(error, errors.Invalid):
+                raise
+        self._last = wanted
