@@ -1,0 +1,180 @@
+"""The scheduling queue: who is next, who rests after a failure, and who waits until the cluster changes.
+
+- *active*: to be tried now, highest priority first, then oldest.
+- *resting*: failed a moment ago and something changed since; tried again when its back-off ends, or at once when
+  nothing else is to be done.
+- *waiting*: refused; only an event that its refusal names (or five minutes) brings it back.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable
+
+from danlu.embedded.scheduler.podinfo import PodInfo
+
+FIRST_BACKOFF_S = 1.0
+LONGEST_BACKOFF_S = 10.0
+LONGEST_WAIT_S = 300.0  # a wake-up that was missed by a bug costs five minutes, not for ever
+
+
+class Entry:
+    __slots__ = ("attempts", "errored", "gang_key", "order", "pod", "state", "tried_at", "wakes")
+
+    def __init__(self, pod: PodInfo, order: int) -> None:
+        self.pod = pod
+        self.order = order
+        self.attempts = 0
+        self.state = "active"
+        self.tried_at = 0.0
+        self.errored = False  # failed for no fault of its own: its rest is not cut short
+        self.wakes: frozenset[str] = frozenset()
+        self.gang_key = ""
+
+    @property
+    def rest_until(self) -> float:
+        if not self.attempts:
+            return 0.0
+        return self.tried_at + min(FIRST_BACKOFF_S * 2.0 ** (self.attempts - 1), LONGEST_BACKOFF_S)
+
+
+class SchedulingQueue:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._entries: dict[str, Entry] = {}  # uid → entry, in whatever state
+        self._active: list[tuple[int, float, int, Entry]] = []
+        self._resting: list[tuple[float, int, Entry]] = []
+        self._waiting: dict[str, Entry] = {}
+        self._orders = itertools.count()
+        self.cycle = 0  # how often `wake` was called: tells whether the cluster changed during an attempt
+        self._woken: dict[str, int] = {}  # event → cycle in which it last happened
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._entries
+
+    def add(self, pod: PodInfo, gang_key: str = "") -> None:
+        """A new pod, or an old one that changed in a way that may matter."""
+        known = self._entries.get(pod.uid)
+        if known is not None:
+            known.pod = pod
+            if known.state == "waiting":
+                self._revive(known)
+            return
+        entry = Entry(pod, next(self._orders))
+        entry.gang_key = gang_key
+        self._entries[pod.uid] = entry
+        self._activate(entry)
+
+    def refresh(self, pod: PodInfo) -> None:
+        """The pod changed in a way that does not matter here (its own condition)."""
+        known = self._entries.get(pod.uid)
+        if known is not None:
+            known.pod = pod
+
+    def remove(self, uid: str) -> bool:
+        entry = self._entries.pop(uid, None)
+        if entry is None:
+            return False
+        entry.state = "gone"
+        self._waiting.pop(uid, None)
+        return True
+
+    def pop(self) -> Entry | None:
+        """The next pod to try; it stays known until `remove` (placed, deleted) or `refused`."""
+        now = self._clock()
+        while self._resting and self._resting[0][0] <= now:
+            self._promote(heapq.heappop(self._resting)[2])
+        entry = self._pop_active()
+        if entry is None:
+            entry = self._pop_early()
+        if entry is not None:
+            entry.state = "trying"
+            entry.attempts += 1
+            entry.tried_at = now
+        return entry
+
+    def take_gang(self, gang_key: str) -> list[Entry]:
+        """All members that are not being tried; they are tried with the one that was popped."""
+        members = [e for e in self._entries.values() if e.gang_key == gang_key and e.state != "trying"]
+        now = self._clock()
+        for entry in members:
+            self._waiting.pop(entry.pod.uid, None)
+            entry.state, entry.tried_at = "trying", now
+            entry.attempts += 1
+        return members
+
+    def refused(self, entry: Entry, wakes: Iterable[str], since: int, *, errored: bool = False) -> None:
+        """`since` is `cycle` when the attempt began: what happened meanwhile counts as if it happened now."""
+        if entry.state != "trying":
+            return
+        entry.wakes = frozenset(wakes)
+        entry.errored = errored
+        if errored or any(self._woken.get(event, -1) > since for event in entry.wakes):
+            self._rest(entry)
+        else:
+            entry.state = "waiting"
+            self._waiting[entry.pod.uid] = entry
+
+    def wake(self, event: str) -> bool:
+        """Something happened in the cluster; whether anybody cared."""
+        self.cycle += 1
+        self._woken[event] = self.cycle
+        cared = [entry for entry in self._waiting.values() if event in entry.wakes]
+        for entry in cared:
+            self._revive(entry)
+        return bool(cared)
+
+    def wake_stale(self) -> None:
+        """Those who have waited longest for nothing."""
+        limit = self._clock() - LONGEST_WAIT_S
+        for entry in [entry for entry in self._waiting.values() if entry.tried_at < limit]:
+            self._revive(entry)
+
+    def next_due(self) -> float | None:
+        """When `pop` will have something again, if nothing happens."""
+        return self._resting[0][0] if self._resting else None
+
+    def _revive(self, entry: Entry) -> None:
+        self._waiting.pop(entry.pod.uid, None)
+        if entry.rest_until <= self._clock():
+            self._activate(entry)
+        else:
+            self._rest(entry)
+
+    def _activate(self, entry: Entry) -> None:
+        entry.state = "active"
+        heapq.heappush(self._active, (-entry.pod.priority, entry.order, next(self._orders), entry))
+
+    def _rest(self, entry: Entry) -> None:
+        entry.state = "resting"
+        heapq.heappush(self._resting, (entry.rest_until, next(self._orders), entry))
+
+    def _promote(self, entry: Entry) -> None:
+        if entry.state == "resting":
+            self._activate(entry)
+
+    def _pop_active(self) -> Entry | None:
+        while self._active:
+            entry = heapq.heappop(self._active)[-1]
+            if entry.state == "active":
+                return entry
+        return None
+
+    def _pop_early(self) -> Entry | None:
+        kept = []
+        found = None
+        while self._resting and found is None:
+            item = heapq.heappop(self._resting)
+            if item[2].state != "resting":
+                continue
+            if item[2].errored:
+                kept.append(item)
+            else:
+                found = item[2]
+        for item in kept:
+            heapq.heappush(self._resting, item)
+        return found

@@ -1,0 +1,348 @@
+"""`Scheduler`: gives every waiting pod a node, through the API alone.
+
+One loop decides, one pod at a time and without awaiting, on the cache; everything slow (binding, writing why not,
+evicting victims) runs beside it. A decision is assumed in the cache at once, so the next one builds on it.
+
+Siblings that are refused share one answer until the cache changes (`_answers`): five hundred pods of one job that
+do not fit cost one search, not five hundred.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from danlu import errors
+from danlu.client.client import Client
+from danlu.client.informer import DELETED, Informer
+from danlu.embedded.scheduler import filters, gangs, preemption
+from danlu.embedded.scheduler.binding import Binder
+from danlu.embedded.scheduler.cache import Cache
+from danlu.embedded.scheduler.gangs import Gang, GangRefusal, Grouping
+from danlu.embedded.scheduler.placing import Diagnosis, Found, Placer
+from danlu.embedded.scheduler.podinfo import PodInfo
+from danlu.embedded.scheduler.queue import Entry, SchedulingQueue
+from danlu.embedded.scheduler.reporting import Reporter
+from danlu.meta import volumes
+from danlu.meta.kind import Object
+from danlu.meta.wellknown import (
+    NAMESPACE,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    STORAGE_CLASS,
+)
+from danlu.runtime.manager import Manager
+
+log = logging.getLogger(__name__)
+
+DEFAULT_NAME = "default-scheduler"
+FINISHED = ("Succeeded", "Failed")
+TURN_S = 0.004  # after this long the loop lets the API server have its turn
+LONGEST_SLEEP_S = 30.0
+
+
+class _Volumes:
+    """The volume side of the world, read from informers (claims.VolumeView)."""
+
+    def __init__(self, claims: Informer, volumes: Informer, classes: Informer) -> None:
+        self._claims, self._volumes, self._classes = claims, volumes, classes
+
+    def claim(self, namespace: str, name: str) -> Object | None:
+        return self._claims.get(namespace, name)
+
+    def volume(self, name: str) -> Object | None:
+        return self._volumes.get(None, name)
+
+    def storage_class(self, name: str) -> Object | None:
+        return self._classes.get(None, name)
+
+    def free_volume_for(self, claim: Object, suits: Callable[[Object], bool]) -> Object | None:
+        return volumes.best_volume(self._volumes.list(), claim, suits)
+
+
+class Scheduler:
+    def __init__(
+        self,
+        manager: Manager,
+        client: Client,
+        *,
+        names: Sequence[str] = (DEFAULT_NAME,),
+        grouping: Grouping = gangs.no_gangs,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Reads through `manager`'s informers, writes as `client`. Pods with another schedulerName are not touched."""
+        self.cache = Cache()
+        self.queue = SchedulingQueue(clock)
+        self._clock = clock
+        self._names = frozenset(names)
+        self._grouping = grouping
+        self._pods = manager.informer(POD)
+        self._nodes = manager.informer(NODE)
+        self._namespaces = manager.informer(NAMESPACE)
+        self._claims = manager.informer(PERSISTENT_VOLUME_CLAIM)
+        self._volume_informers = (self._claims, manager.informer(PERSISTENT_VOLUME), manager.informer(STORAGE_CLASS))
+        self._view = _Volumes(*self._volume_informers)
+        self._placer = Placer(self.cache, self._view)
+        self._reporter = Reporter(client, DEFAULT_NAME)
+        self._binder = Binder(client, self._claims, self._reporter)
+        self._answers: dict[bytes, Diagnosis] = {}
+        self._answers_at = -1
+        self._gang_members: dict[str, set[str]] = {}  # gang → uids of members that have a node
+        self._gang_of: dict[str, str] = {}
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.Task[None] | None = None
+
+    # -- life
+
+    async def start(self) -> None:
+        """The manager must have been started; returns when the first pod could be placed."""
+        informers = (self._nodes, self._namespaces, *self._volume_informers, self._pods)
+        await asyncio.gather(*(informer.synced() for informer in informers))
+        self._nodes.add_handler(self._node_changed)
+        self._namespaces.add_handler(self._namespace_changed)
+        for informer in self._volume_informers:
+            informer.add_handler(self._volume_changed)
+        self._pods.add_handler(self._pod_changed)
+        self._loop = asyncio.create_task(self._run(), name="scheduler")
+
+    async def stop(self) -> None:
+        tasks = [*self._tasks, *([self._loop] if self._loop else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._reporter.stop()
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -- what the informers tell
+
+    def _happened(self, event: str) -> None:
+        if self.queue.wake(event):
+            self._wake.set()
+
+    def _node_changed(self, event: str, node: Object, old: Object | None) -> None:
+        if event == DELETED:
+            self.cache.remove_node(node["metadata"]["name"])
+        elif old is None or _placement_facts(old) != _placement_facts(node):
+            self.cache.set_node(node)
+        else:
+            return  # a heartbeat
+        self._happened(filters.NODE_CHANGED)
+
+    def _namespace_changed(self, event: str, namespace: Object, _old: Object | None) -> None:
+        labels = None if event == DELETED else namespace["metadata"].get("labels") or {}
+        self.cache.set_namespace(namespace["metadata"]["name"], labels)
+
+    def _volume_changed(self, _event: str, obj: Object, old: Object | None) -> None:
+        if obj.get("kind") == PERSISTENT_VOLUME_CLAIM.kind:
+            self._binder.claim_changed(obj)
+        self._happened(filters.VOLUME_CHANGED)
+        self._answers.clear()
+
+    def _pod_changed(self, event: str, pod: Object, old: Object | None) -> None:
+        uid = pod["metadata"].get("uid") or ""
+        if event == DELETED or (pod.get("status") or {}).get("phase") in FINISHED:
+            self._pod_gone(uid)
+        elif (pod.get("spec") or {}).get("nodeName"):
+            self._pod_has_node(pod, old)
+        else:
+            self._pod_waits(pod, old)
+
+    def _pod_gone(self, uid: str) -> None:
+        self.queue.remove(uid)
+        self.cache.denominate(uid)
+        members = self._gang_members.get(self._gang_of.pop(uid, ""))
+        if members is not None:
+            members.discard(uid)
+        if self.cache.remove_pod(uid):
+            self._happened(filters.POD_GONE)
+
+    def _pod_has_node(self, pod: Object, old: Object | None) -> None:
+        uid = pod["metadata"]["uid"]
+        known = self.cache.pods.get(uid)
+        if known is not None and old is not None and not self.cache.is_assumed(uid) and _same_pod(pod, old):
+            known[0].pod = pod
+            return
+        self.queue.remove(uid)
+        if self.cache.set_pod(PodInfo(pod), pod["spec"]["nodeName"]):
+            self._happened(filters.POD_PLACED)
+        self._joins_gang(pod)
+
+    def _joins_gang(self, pod: Object) -> None:
+        gang = self._grouping(pod)
+        if gang is not None:
+            uid = pod["metadata"]["uid"]
+            self._gang_members.setdefault(gang.key, set()).add(uid)
+            self._gang_of[uid] = gang.key
+
+    def _pod_waits(self, pod: Object, old: Object | None) -> None:
+        meta, spec = pod["metadata"], pod.get("spec") or {}
+        uid = meta["uid"]
+        if (spec.get("schedulerName") or DEFAULT_NAME) not in self._names:
+            return
+        if meta.get("deletionTimestamp") or spec.get("schedulingGates"):
+            self.queue.remove(uid)
+            self.cache.denominate(uid)
+            return
+        if self.cache.is_assumed(uid):
+            return  # being bound: an older picture of it
+        info = PodInfo(pod)
+        if uid in self.queue and old is not None and _same_pod(pod, old):
+            self.queue.refresh(info)
+            return
+        if info.nominated:
+            self.cache.nominate(info, info.nominated)
+        gang = self._grouping(pod)
+        self.queue.add(info, gang.key if gang else "")
+        if gang is not None:
+            self._happened(filters.GANG_CHANGED)
+        self._wake.set()
+
+    # -- the loop
+
+    async def _run(self) -> None:
+        turn_began = self._clock()
+        while True:
+            entry = self.queue.pop()
+            if entry is None:
+                await self._sleep()
+                turn_began = self._clock()
+                continue
+            try:
+                self._try(entry)
+            except Exception:
+                log.exception("scheduling %s/%s failed", *entry.pod.key)
+                self.queue.refused(entry, filters.ANYTHING, self.queue.cycle, errored=True)
+            if self._clock() - turn_began > TURN_S:
+                await asyncio.sleep(0)
+                turn_began = self._clock()
+
+    async def _sleep(self) -> None:
+        due = self.queue.next_due()
+        wait = LONGEST_SLEEP_S if due is None else min(max(due - self._clock(), 0.001), LONGEST_SLEEP_S)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), wait)
+        self._wake.clear()
+        self.queue.wake_stale()
+
+    def _try(self, entry: Entry) -> None:
+        gang = self._grouping(entry.pod.pod)
+        if gang is not None:
+            self._try_gang(gang, entry)
+            return
+        since = self.queue.cycle
+        answer = self._answer(entry.pod)
+        if isinstance(answer, Found):
+            self.cache.assume(entry.pod, answer.node)
+            self._bind(entry.pod, answer)
+            return
+        nominated: str | None = None
+        if not answer.preemption:
+            nominated = self._preempt(entry.pod, answer)
+        self.queue.refused(entry, answer.wakes, since)
+        self._report(entry.pod, answer.message(), nominated)
+
+    def _answer(self, pod: PodInfo) -> Found | Diagnosis:
+        if self._answers_at != self.cache.generation:
+            self._answers.clear()
+            self._answers_at = self.cache.generation
+        known = self._answers.get(pod.signature)
+        return known if known is not None else self._placer.place(pod)
+
+    def _preempt(self, pod: PodInfo, diagnosis: Diagnosis) -> str | None:
+        """The node that is being cleared for the pod; "" when none ever will be; None leaves things as they are."""
+        plan = preemption.plan(pod, self.cache, self._view, diagnosis)
+        if isinstance(plan, str):
+            diagnosis.preemption = plan
+            if self._answers_at == self.cache.generation:
+                self._answers[pod.signature] = diagnosis
+            if "not eligible" in plan:
+                return None
+            self.cache.denominate(pod.uid)
+            return ""
+        for rival in [*self.cache.nominated.get(plan.node, {}).values()]:
+            if rival.priority < pod.priority:
+                self.cache.denominate(rival.uid)
+        pod.nominated = plan.node
+        self.cache.nominate(pod, plan.node)
+        self._spawn(self._binder.evict(pod, plan), f"preempt for {pod.name}")
+        return plan.node
+
+    def _try_gang(self, gang: Gang, entry: Entry) -> None:
+        since = self.queue.cycle
+        entries = {e.pod.uid: e for e in (entry, *self.queue.take_gang(gang.key))}
+        pods = sorted((e.pod for e in entries.values()), key=lambda pod: (pod.created, pod.name))
+        running = len(self._gang_members.get(gang.key, ()))
+        answer = gangs.place(gang, pods, running, self._placer)
+        if isinstance(answer, GangRefusal):
+            for uid in entries:
+                self.queue.refused(entries[uid], answer.wakes, since)
+                self._report(entries[uid].pod, answer.message, None)
+            return
+        for pod, found in answer.placed:
+            self._joins_gang(pod.pod)
+            self._bind(pod, found)
+        for pod in answer.left:
+            self.queue.refused(entries[pod.uid], filters.ANYTHING, since)
+            self._report(pod, answer.left_because, None)
+
+    # -- what follows a decision
+
+    def _bind(self, pod: PodInfo, found: Found) -> None:
+        """The pod is already assumed on its node."""
+        self.queue.remove(pod.uid)
+        self._spawn(self._bind_now(pod, found), f"bind {pod.name}")
+
+    async def _bind_now(self, pod: PodInfo, found: Found) -> None:
+        try:
+            await self._binder.bind(pod, found)
+        except errors.NotFound:
+            self._pod_gone(pod.uid)
+        except Exception as error:
+            if not isinstance(error, errors.ApiError):
+                log.exception("binding %s/%s failed", *pod.key)
+            self._binding_failed(pod, str(error))
+
+    def _binding_failed(self, pod: PodInfo, why: str) -> None:
+        self.cache.forget(pod)
+        members = self._gang_members.get(self._gang_of.pop(pod.uid, ""))
+        if members is not None:
+            members.discard(pod.uid)
+        self._happened(filters.POD_GONE)
+        current = self._pods.get(pod.namespace, pod.name)
+        if current is None or current["metadata"].get("uid") != pod.uid or current["spec"].get("nodeName"):
+            return
+        gang = self._grouping(current)
+        self.queue.add(PodInfo(current), gang.key if gang else "")
+        self._wake.set()
+        self._spawn(self._reporter.refused(pod, why, reason="SchedulerError"), f"report {pod.name}")
+
+    def _report(self, pod: PodInfo, message: str, nominated: str | None) -> None:
+        if self._reporter.is_news(pod, message, nominated):
+            self._spawn(self._reporter.refused(pod, message, nominated), f"report {pod.name}")
+
+
+def _placement_facts(node: Object) -> tuple[Any, ...]:
+    status = node.get("status") or {}
+    return node["metadata"].get("labels"), node.get("spec"), status.get("allocatable"), status.get("capacity")
+
+
+def _same_pod(pod: Object, old: Object) -> bool:
+    """No difference that the scheduler looks at; status changes come far more often than any of these."""
+    new_meta, old_meta = pod["metadata"], old["metadata"]
+    return (
+        new_meta.get("labels") == old_meta.get("labels")
+        and new_meta.get("deletionTimestamp") == old_meta.get("deletionTimestamp")
+        and new_meta.get("annotations") == old_meta.get("annotations")
+        and pod.get("spec") == old.get("spec")
+    )
