@@ -5,15 +5,15 @@ Parts are started in that order because each needs the one before, and stopped i
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
+import re
 import socket
 
 from danlu import __version__
 from danlu.client.client import Client
 from danlu.embedded import bootstrap
-from danlu.embedded.apiserver import admission
+from danlu.embedded.apiserver import admission, crds
 from danlu.embedded.apiserver.addresses import ServiceAddresses
 from danlu.embedded.apiserver.app import App, pages
 from danlu.embedded.apiserver.auth import kubeconfig
@@ -30,10 +30,15 @@ from danlu.embedded.apiserver.server import Server
 from danlu.embedded.builtin import BUILTINS
 from danlu.embedded.controllers import CONTROLLERS
 from danlu.embedded.datadir import DataDirectory, Running
+from danlu.embedded.node.agent import Agent
+from danlu.embedded.node.settings import NodeSettings
+from danlu.embedded.node.streams import Streams
+from danlu.embedded.node.surroundings import MachineSurroundings
+from danlu.embedded.scheduler.scheduler import Scheduler
 from danlu.embedded.storage import SqliteJournal, Store
 from danlu.meta import clock
 from danlu.runtime.manager import Manager
-from danlu.settings import ClusterSettings
+from danlu.settings import ClusterSettings, NodeShare
 
 log = logging.getLogger("danlu.cluster")
 
@@ -46,7 +51,6 @@ class Cluster:
         self.settings = settings
         self.directory = DataDirectory(settings.data_dir)
         self.url = ""
-        self._stopping: list[object] = []
 
     async def start(self) -> None:
         """Returns when `kubectl` works. Raises DataDirectoryError or OSError (the port) with nothing left behind."""
@@ -91,36 +95,70 @@ class Cluster:
         authorizer = Authorizer(store)
         accounts = ServiceAccountTokens(store, certificates.directory / "service-accounts.key")
         static = StaticTokens(certificates.directory / "tokens.csv")
-        chain = admission.Chain((ServiceAddresses(store), *admission.standard_chain(store, authorizer).plugins))
+        plugins = admission.standard_chain(store, authorizer).plugins
+        chain = admission.Chain((ServiceAddresses(store), crds.Naming(store), *plugins))
         server = Server(store, registry, authorizer, Authenticator(authorizer, accounts, static), chain, pages(), Metrics())
-        try:  # for the first hours only: crds.py is being written
-            from danlu.embedded.apiserver import crds
-            crds.serve(store, registry)
-        except ImportError:
-            pass
+        crds.CustomKinds(store, registry)
         return server
 
     async def _start_parts(self) -> None:
         if self.settings.run_controllers:
-            self.manager = Manager(self.component("system:kube-controller-manager"))
+            self.manager = Manager(self.component("kube-controller-manager"))
             self.manager.add_all(CONTROLLERS)
+            self.scheduler = Scheduler(self.manager, self.component("kube-scheduler"))
             await self.manager.start()
+            await self.scheduler.start()
+        if self.settings.run_node:
+            await self._start_nodes()
+
+    async def _start_nodes(self) -> None:
+        settings, port = self.settings, self._socket.getsockname()[1]
+        shares = settings.nodes or [NodeShare(node_name())]
+        client = self.component("system:node:" + shares[0].name)
+        self.surroundings = MachineSurroundings(
+            client, self.directory.root, shares, (settings.host, port), settings.fake_gpus
+        )
+        await self.surroundings.start()
+        self.agent = Agent(
+            client,
+            self.directory.root,
+            shares=shares,
+            settings=NodeSettings(strict_images=settings.images == "strict"),
+            surroundings=self.surroundings,
+            port=port,
+        )
+        await self.agent.start()
+        streams = Streams(self.agent.containers)
+        self.server.node_streams = dict.fromkeys((share.name for share in shares), streams)
 
     def component(self, name: str) -> Client:
         """A client for one part of the system, under its own name."""
         return Client(InProcess(self.server, User(name, "", (MASTERS, "system:authenticated"))))
 
+    def describe(self) -> dict[str, str]:
+        """Facts for whoever started it."""
+        facts = {}
+        if self.settings.run_node:
+            offers = self.agent.offers
+            cores = sum(offer.cpu for offer in offers) / 1000
+            memory = sum(offer.memory for offer in offers) / 2**30
+            facts["nodes"] = f"{len(offers)} ({cores:g} cores, {memory:.0f} GiB memory)"
+            facts["pods"] = self.agent.capabilities.summary
+        return facts
+
     async def stop(self, *, stop_pods: bool = True) -> None:
+        if self.settings.run_node:
+            await self.agent.stop(kill_pods=stop_pods)
+            await self.surroundings.stop()
         if self.settings.run_controllers:
+            await self.scheduler.stop()
             await self.manager.stop()
         await self.listener.stop()
         await self.store.close()
         self.directory.release()
 
 
-async def run_until(cluster: Cluster, stop: asyncio.Event) -> None:
-    await cluster.start()
-    try:
-        await stop.wait()
-    finally:
-        await cluster.stop()
+def node_name() -> str:
+    """The machine's own, as far as it can be the name of a node."""
+    name = re.sub(r"[^a-z0-9.-]+", "-", socket.gethostname().lower()).strip("-.")
+    return name or "danlu"

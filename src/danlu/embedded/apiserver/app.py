@@ -163,7 +163,9 @@ async def _read_body(call: Call, receive: Receive) -> bytes:
 
 
 def _headers(answer: Answer) -> list[tuple[bytes, bytes]]:
-    headers = [(b"content-type", answer.content_type.encode()), (b"cache-control", b"no-cache, private")]
+    headers = [(b"cache-control", b"no-cache, private")] if "cache-control" not in answer.headers else []
+    if answer.status != 304:  # the client keeps the type of what it has; a new one here would replace it
+        headers.append((b"content-type", answer.content_type.encode()))
     headers += [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in answer.headers.items()]
     return headers
 
@@ -171,7 +173,8 @@ def _headers(answer: Answer) -> list[tuple[bytes, bytes]]:
 async def _send_response(send: Send, answer: Response | Answer, head_only: bool) -> None:
     assert isinstance(answer, Response)
     headers = _headers(answer)
-    headers.append((b"content-length", str(len(answer.body)).encode()))
+    if answer.status != 304:
+        headers.append((b"content-length", str(len(answer.body)).encode()))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if head_only else answer.body})
 

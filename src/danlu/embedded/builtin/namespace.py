@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from danlu.embedded.apiserver.served import Column, ServedKind
+from danlu.embedded.apiserver.subresources.finalize import FINALIZE
 from danlu.embedded.builtin.hooks import AGE, NAME, keep_spec, keep_status, schema_of
 from danlu.meta import names
 from danlu.meta.fields import FieldError, invalid
@@ -103,4 +104,5 @@ SERVED = ServedKind(
     selectable_names=frozenset({"status.phase", "name"}),
     has_status=True,
     verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
+    subresources={"finalize": FINALIZE},
 )

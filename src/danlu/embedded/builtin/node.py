@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 from danlu.embedded.apiserver.served import Column, ServedKind
+from danlu.embedded.apiserver.subresources.proxy import NODE_PROXY
 from danlu.embedded.builtin.hooks import AGE, NAME, keep_spec, keep_status, schema_of
 from danlu.embedded.builtin.quantities import canonicalise
 from danlu.embedded.builtin.resources import amount_errors
@@ -172,4 +173,5 @@ SERVED = ServedKind(
     selectable=lambda obj: {"spec.unschedulable": "true" if (obj.get("spec") or {}).get("unschedulable") else "false"},
     selectable_names=frozenset({"spec.unschedulable"}),
     has_status=True,
+    subresources={"proxy": NODE_PROXY},
 )

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from danlu.embedded.apiserver.served import Column, ServedKind
+from danlu.embedded.apiserver.subresources.binding import BINDING_OF_POD
+from danlu.embedded.apiserver.subresources.eviction import EVICTION
+from danlu.embedded.apiserver.subresources.exec import ATTACH, EXEC
+from danlu.embedded.apiserver.subresources.log import LOG
+from danlu.embedded.apiserver.subresources.portforward import PORT_FORWARD
+from danlu.embedded.apiserver.subresources.proxy import POD_PROXY
 from danlu.embedded.builtin.hooks import AGE, NAME, first_generation, keep_status, name_of, next_generation, schema_of
 from danlu.embedded.builtin.podspec import default_pod, merge_matched_keys, quality_of_service
 from danlu.embedded.builtin.podtable import (
@@ -129,4 +135,13 @@ SERVED = ServedKind(
     selectable_names=frozenset(selectable({})),
     has_status=True,
     grace=grace,
+    subresources={
+        "attach": ATTACH,
+        "binding": BINDING_OF_POD,
+        "eviction": EVICTION,
+        "exec": EXEC,
+        "log": LOG,
+        "portforward": PORT_FORWARD,
+        "proxy": POD_PROXY,
+    },
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 from danlu.embedded.apiserver.addresses import cluster_ip_errors, is_headless
 from danlu.embedded.apiserver.served import Column, ServedKind
+from danlu.embedded.apiserver.subresources.proxy import SERVICE_PROXY
 from danlu.embedded.builtin.endpoints import PROTOCOLS
 from danlu.embedded.builtin.hooks import AGE, NAME, keep_spec, keep_status, schema_of
 from danlu.meta import names
@@ -438,4 +439,5 @@ SERVED = ServedKind(
     selectable_names=frozenset({"spec.clusterIP", "spec.type"}),
     has_status=True,
     create_on_update=True,
+    subresources={"proxy": SERVICE_PROXY},
 )

@@ -49,15 +49,15 @@ class SqliteJournal:
     def _open(self) -> sqlite3.Connection:
         try:
             database = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=FULL")
-            database.execute("PRAGMA wal_autocheckpoint=4000")
-            found = self._format(database)
+            found = self._format(database)  # before anything is written to it
             if found > FORMAT:
                 raise DataDirectoryError(
                     f"{self._path} was written by a newer Danlu (format {found}, this one knows {FORMAT}); "
                     "update Danlu or choose another --data-dir"
                 )
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=FULL")
+            database.execute("PRAGMA wal_autocheckpoint=4000")
             database.executescript(SCHEMA)
             database.execute("INSERT OR IGNORE INTO facts VALUES ('format', ?), ('forgotten', 0)", (FORMAT,))
         except sqlite3.Error as error:

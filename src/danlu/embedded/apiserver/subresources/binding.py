@@ -5,6 +5,7 @@ from __future__ import annotations
 from danlu.embedded.apiserver import encoding, writing
 from danlu.embedded.apiserver.negotiation import decode_body
 from danlu.embedded.apiserver.request import Call, Response
+from danlu.embedded.apiserver.served import Subresource
 from danlu.errors import BadRequest, Conflict, MethodNotAllowed, NotFound
 from danlu.meta import clock, conditions
 from danlu.meta.fields import invalid_error, not_supported, required
@@ -68,3 +69,6 @@ def _refusal(pod: dict[str, object], binding: dict[str, object], node: str) -> s
     if spec.get("schedulingGates"):
         return f"pod {meta['name']} has non-empty .spec.schedulingGates"
     return ""
+
+
+BINDING_OF_POD = Subresource(("create",), BINDING, handle)

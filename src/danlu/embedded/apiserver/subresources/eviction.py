@@ -5,7 +5,9 @@ from __future__ import annotations
 from danlu.embedded.apiserver import deleting
 from danlu.embedded.apiserver.negotiation import decode_body
 from danlu.embedded.apiserver.request import Call, Response
+from danlu.embedded.apiserver.served import Subresource
 from danlu.errors import BadRequest, MethodNotAllowed, NotFound
+from danlu.meta.kind import Kind
 
 
 async def handle(call: Call) -> Response:
@@ -31,3 +33,6 @@ async def handle(call: Call) -> Response:
     )
     await deleting.remove(call, served, stored, options)
     return Response.json({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
+
+
+EVICTION = Subresource(("create",), Kind("policy", "v1", "Eviction", "evictions"), handle)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from danlu.embedded.apiserver import decoding, encoding
 from danlu.embedded.apiserver.request import Call, Response
+from danlu.embedded.apiserver.served import Subresource
 from danlu.errors import BadRequest, Conflict, MethodNotAllowed, NotFound
+from danlu.meta.wellknown import NAMESPACE
 
 
 async def handle(call: Call) -> Response:
@@ -33,3 +35,6 @@ async def handle(call: Call) -> Response:
     if meta.get("deletionTimestamp") and not obj["spec"].get("finalizers") and not meta.get("finalizers"):
         return encoding.one(call, served, await call.server.store.delete(served.key, obj))
     return encoding.one(call, served, await call.server.store.put(served.key, obj))
+
+
+FINALIZE = Subresource(("update",), NAMESPACE, handle)
