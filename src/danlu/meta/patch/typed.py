@@ -105,13 +105,14 @@ def everything(value: Any, node: Node | None) -> Set:
         result: Set = {".": LEAF}
         if node is None:
             for key, item in value.items():
-                result[f"f:{key}"] = everything(item, None) if type(item) is dict else LEAF
+                if item is not None:
+                    result[f"f:{key}"] = everything(item, None) if type(item) is dict else LEAF
             return result
         fields, values = node.fields, node.values
         for key, item in value.items():
             if type(item) is dict or type(item) is list:
                 result[f"f:{key}"] = everything(item, fields.get(key) or values)
-            else:
+            elif item is not None:
                 result[f"f:{key}"] = LEAF
         return result
     if type(value) is list and value:
@@ -130,21 +131,19 @@ def everything(value: Any, node: Node | None) -> Set:
 
 
 def compare(old: dict[str, Any], new: dict[str, Any], node: Node | None, skeleton: Skeleton) -> tuple[Set, Set]:
-    """(what was added or modified, what was removed)."""
+    """(what was added or modified, what was removed). A null is as good as a field that is not there."""
     changed: Set = {}
     removed: Set = {}
     for key, value in new.items():
-        if key in skeleton:
+        if value is None or key in skeleton:
             continue
-        if key not in old:
+        before = old.get(key)
+        if before is None:
             changed[f"f:{key}"] = everything(value, child_of(node, key))
-            continue
-        before = old[key]
-        if before is value or before == value:
-            continue
-        _compare_value(f"f:{key}", before, value, child_of(node, key), {}, changed, removed)
+        elif before is not value and before != value:
+            _compare_value(f"f:{key}", before, value, child_of(node, key), {}, changed, removed)
     for key, value in old.items():
-        if key not in new and key not in skeleton:
+        if value is not None and new.get(key) is None and key not in skeleton:
             removed[f"f:{key}"] = everything(value, child_of(node, key))
     for key, below in skeleton.items():
         before, value = old.get(key), new.get(key)
