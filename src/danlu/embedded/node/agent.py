@@ -190,7 +190,10 @@ class Agent:
             )
         self._nodes[offer.name] = known
         await self._write_node(offer)
-        await self._renew(offer)
+        try:
+            await self._renew(offer)
+        except errors.ApiError as error:
+            log.warning("lease of node %s: %s; the heartbeat will try again", offer.name, error)
 
     async def _write_node(self, offer: Offer) -> None:
         old = self._nodes[offer.name].get("status") or {}

@@ -1,8 +1,8 @@
 """From an image's name to a local environment, through a catalogue.
 
-Danlu pulls nothing. An image name stands for programs that a pod expects to find; the catalogue (images.yaml beside
-this file, and DATA/images.yaml of the user, which is asked first) says which environment of this machine has them. A
-name that nobody knows runs in the default environment, and an event says so; with `--images strict` it cannot be pulled.
+Danlu pulls nothing. An image name stands for programs that a pod expects to find; the catalogue says which environment
+of this machine has them: images.yaml beside this file, and DATA/images.yaml of the user, which is asked first. A name
+that nobody knows runs in the default environment, and an event says so; with `--images strict` it cannot be pulled.
 
 Environments with requirements are virtual environments under ~/.cache/danlu/environments/<name>-<hash>, made once for
 each machine by `build`, and shared by all data directories.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from danlu import errors
 from danlu.client.client import Client
@@ -72,6 +72,8 @@ class Publisher:
         known = self._last if self._last is not None else (pod.get("status") or {})
         patch: Object = {key: value for key, value in wanted.items() if known.get(key) != value}
         patch |= {key: None for key in known if key not in wanted}
+        if "conditions" in patch:
+            patch["conditions"] = _replacing(known.get("conditions") or (), patch["conditions"])
         if not patch:
             self._last = wanted
             return
@@ -87,3 +89,9 @@ class Publisher:
             elif isinstance(error, errors.Invalid):
                 raise
         self._last = wanted
+
+
+def _replacing(known: Iterable[Object], wanted: list[Object]) -> list[Object]:
+    """A strategic patch merges conditions by type: fields that an old one had and the new one lacks are taken out."""
+    by_type = {condition["type"]: condition for condition in known}
+    return [{**dict.fromkeys(by_type.get(new["type"], ())), **new} for new in wanted]

@@ -199,11 +199,7 @@ def _conditions(pod: Object, old: Object, view: PodView, current: str, now: str)
     more = {"observedGeneration": generation} if generation else {}
 
     def put(kind: str, verdict: tuple[bool, str, str]) -> None:
-        known = conditions_of.get(found, kind)
-        extra = {"lastProbeTime": None, **more}
-        if known is not None and "lastProbeTime" not in known:
-            known["lastProbeTime"] = None
-        conditions_of.set(found, kind, "True" if verdict[0] else "False", verdict[1], verdict[2], now, **extra)
+        conditions_of.set(found, kind, "True" if verdict[0] else "False", verdict[1], verdict[2], now, **more)
 
     put("PodReadyToStartContainers", (view.sandbox_ready and current not in TERMINAL, "", ""))
     put("Initialized", _initialized(view, current))
