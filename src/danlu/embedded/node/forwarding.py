@@ -1,0 +1,231 @@
+"""Carrying bytes from a listener to one of several backends: TCP, and UDP with short memories."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, cast
+
+Address = tuple[str, int]
+Choose = Callable[[str], list[Address]]
+"""Backends in the order in which to try them, for a client's address."""
+
+BUFFER_BYTES = 256 * 1024  # of one direction of one connection; beyond it the sender waits
+CONNECT_SECONDS = 5.0
+UDP_IDLE_SECONDS = 60.0
+MOST_UDP_CLIENTS = 1024
+
+
+class Rotation:
+    """Round robin; with `sticky` the same client always comes to the same backend."""
+
+    def __init__(self) -> None:
+        self.backends: list[Address] = []
+        self.sticky = False
+        self._turn = itertools.count()
+
+    def __call__(self, client: str) -> list[Address]:
+        if not self.backends:
+            return []
+        start = (zlib.crc32(client.encode()) if self.sticky else next(self._turn)) % len(self.backends)
+        return self.backends[start:] + self.backends[:start]
+
+
+class _Half(asyncio.Protocol):
+    """One side of a forwarded connection; what it receives its peer sends."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.peer: _Half | None = None
+        self._ended = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(high=BUFFER_BYTES)
+
+    def data_received(self, data: bytes) -> None:
+        if self.peer is not None and self.peer.transport is not None:
+            self.peer.transport.write(data)
+
+    def eof_received(self) -> bool:
+        """The sender has finished; the other direction stays open until it, too, has."""
+        self._ended = True
+        peer = self.peer
+        if peer is None or peer.transport is None or peer.transport.is_closing():
+            return False
+        if peer.transport.can_write_eof():
+            peer.transport.write_eof()
+        return not peer._ended
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.peer is not None and self.peer.transport is not None:
+            if exc is not None:
+                self.peer.transport.abort()
+            else:
+                self.peer.transport.close()
+
+    def pause_writing(self) -> None:
+        if self.peer is not None and self.peer.transport is not None and not self.peer.transport.is_closing():
+            self.peer.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self.peer is not None and self.peer.transport is not None and not self.peer.transport.is_closing():
+            self.peer.transport.resume_reading()
+
+
+class _Inbound(_Half):
+    def __init__(self, choose: Choose, open_connections: set[_Inbound]) -> None:
+        super().__init__()
+        self._choose = choose
+        self._open = open_connections
+        self._connecting: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._open.add(self)
+        assert self.transport is not None
+        self.transport.pause_reading()
+        self._connecting = asyncio.create_task(self._connect())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._open.discard(self)
+        if self._connecting is not None:
+            self._connecting.cancel()
+        super().connection_lost(exc)
+
+    async def _connect(self) -> None:
+        assert self.transport is not None
+        client = (self.transport.get_extra_info("peername") or ("",))[0]
+        loop = asyncio.get_running_loop()
+        for host, port in self._choose(client):
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    _, outbound = await loop.create_connection(_Half, host, port)
+                outbound.peer, self.peer = self, outbound
+                self.transport.resume_reading()
+                return
+        self.transport.abort()  # a reset, as where nothing listens
+
+
+class TcpForwarder:
+    """Listens on one address. `close` stops listening; connections that are open go on to their end."""
+
+    def __init__(self, choose: Choose) -> None:
+        self._choose = choose
+        self._server: asyncio.Server | None = None
+        self._open: set[_Inbound] = set()
+
+    async def listen(self, host: str, port: int) -> None:
+        """Raises OSError when the address cannot be had."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: _Inbound(self._choose, self._open), host, port, backlog=512, reuse_address=True
+        )
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def abort(self) -> None:
+        self.close()
+        for connection in [*self._open]:
+            if connection.transport is not None:
+                connection.transport.abort()
+
+
+class UdpForwarder(asyncio.DatagramProtocol):
+    """Each client gets a socket of its own towards its backend, so that answers find back."""
+
+    def __init__(self, choose: Choose) -> None:
+        self._choose = choose
+        self._transport: asyncio.DatagramTransport | None = None
+        self._upstreams: dict[Any, _Upstream] = {}
+
+    async def listen(self, host: str, port: int) -> None:
+        await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, (host, port))
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        upstream = self._upstreams.get(addr)
+        if upstream is None:
+            backends = self._choose(addr[0])
+            if not backends or len(self._upstreams) >= MOST_UDP_CLIENTS:
+                return
+            upstream = self._upstreams[addr] = _Upstream(self, addr)
+            upstream.connect(backends[0])
+        upstream.send(data)
+
+    def answer(self, data: bytes, client: Any) -> None:
+        if self._transport is not None:
+            self._transport.sendto(data, client)
+
+    def forget(self, client: Any) -> None:
+        self._upstreams.pop(client, None)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
+        for upstream in [*self._upstreams.values()]:
+            upstream.close()
+
+    def abort(self) -> None:
+        self.close()
+
+
+class _Upstream(asyncio.DatagramProtocol):
+    def __init__(self, owner: UdpForwarder, client: Any) -> None:
+        self._owner = owner
+        self._client = client
+        self._transport: asyncio.DatagramTransport | None = None
+        self._waiting: list[bytes] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._connecting: asyncio.Task[None] | None = None
+
+    def connect(self, backend: Address) -> None:
+        self._connecting = asyncio.create_task(self._connect(backend))
+
+    async def _connect(self, backend: Address) -> None:
+        try:
+            await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, remote_addr=backend)
+        except OSError:
+            self._owner.forget(self._client)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
+        for data in self._waiting:
+            self._transport.sendto(data)
+        self._waiting.clear()
+        self._touch()
+
+    def send(self, data: bytes) -> None:
+        if self._transport is None:
+            if len(self._waiting) < 16:
+                self._waiting.append(data)
+            return
+        self._transport.sendto(data)
+        self._touch()
+
+    def datagram_received(self, data: bytes, _addr: Any) -> None:
+        self._owner.answer(data, self._client)
+        self._touch()
+
+    def _touch(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(UDP_IDLE_SECONDS, self.close)
+
+    def close(self) -> None:
+        self._owner.forget(self._client)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._transport is not None:
+            self._transport.close()

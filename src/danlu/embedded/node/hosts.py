@@ -1,0 +1,205 @@
+"""Names of services and pods, as hosts files: one for each namespace, bound over /etc/hosts in its pods.
+
+A file that is bound somewhere must stay the same file: it is rewritten in place, never replaced. Changes are gathered
+for a moment, and a file is written only when its text differs.
+
+Order matters to those who read: what a namespace calls its own stands first, then names that hold everywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from danlu.client.client import Client
+from danlu.client.informer import Informer
+from danlu.embedded.node.environment import hostname
+from danlu.embedded.node.servicetable import Key, ServiceTable
+from danlu.meta.kind import Object
+from danlu.meta.wellknown import POD
+
+GATHER_SECONDS = 0.05
+DOMAIN = "cluster.local"
+HEAD = """\
+# Written by danlu: names of services and pods. Changes made here are lost.
+127.0.0.1 localhost
+::1 localhost ip6-localhost ip6-loopback
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What is known of a pod by name."""
+
+    name: str
+    hostname: str
+    subdomain: str
+    address: str
+
+
+class Hosts:
+    """`file_for` answers with a file that is current."""
+
+    def __init__(self, table: ServiceTable, data_dir: str, client: Client, pods: Informer | None = None) -> None:
+        self._table = table
+        self._folder = f"{data_dir}/hosts"
+        self._data_dir = data_dir
+        self._own_informer = pods is None
+        self._pods = Informer(client, POD) if pods is None else pods
+        self._places: dict[str, dict[str, _Place]] = {}  # namespace -> pod -> place
+        self._namespaces: set[str] = set()  # those whose file someone has asked for
+        self._aliases: dict[str, tuple[str, str, str]] = {}  # pod uid -> namespace, path, lines of its own
+        self._written: dict[str, str] = {}
+        self._service_lines: dict[Key, tuple[str, str]] = {}  # own names, names that hold everywhere
+        self._stale: set[Key] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._changed = True
+        table.listen(self._service_changed)
+        self._pods.add_handler(self._pod_changed)
+
+    async def start(self) -> None:
+        os.makedirs(self._folder, exist_ok=True)
+        if self._own_informer:
+            self._pods.start()
+        self._stale.update((s["metadata"]["namespace"], s["metadata"]["name"]) for s in self._table.services.list())
+        await self._pods.synced()
+        for name in os.listdir(self._folder):  # pods that went on running have these files bound
+            self._namespaces.add(name)
+        self._write_all()
+
+    async def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._own_informer:
+            await self._pods.stop()
+
+    def file_for(self, pod: Object) -> str:
+        """The path to bind at /etc/hosts of this pod."""
+        namespace, uid = pod["metadata"]["namespace"], pod["metadata"]["uid"]
+        self._namespaces.add(namespace)
+        aliases = pod["spec"].get("hostAliases") or []
+        path = f"{self._folder}/{namespace}"
+        if aliases:
+            path = f"{self._data_dir}/pods/{uid}/hosts"
+            lines = "".join(f"{alias['ip']} {' '.join(alias.get('hostnames') or [])}\n" for alias in aliases)
+            self._aliases[uid] = (namespace, path, f"\n# Entries added by HostAliases.\n{lines}")
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        if self._changed or path not in self._written:
+            self._write_all()
+        return path
+
+    def forget(self, pod_uid: str) -> None:
+        """A pod's own file is no longer kept (its folder is about to go)."""
+        gone = self._aliases.pop(pod_uid, None)
+        if gone is not None:
+            self._written.pop(gone[1], None)
+
+    # -- what changed
+
+    def _service_changed(self, key: Key) -> None:
+        self._stale.add(key)
+        self._plan()
+
+    def _pod_changed(self, event: str, pod: Object, _old: Object | None) -> None:
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        places = self._places.setdefault(namespace, {})
+        place = None if event == "DELETED" else _place(pod)
+        if places.get(name) == place:
+            return
+        if place is None:
+            places.pop(name, None)
+        else:
+            places[name] = place
+        self._plan()
+
+    def _plan(self) -> None:
+        self._changed = True
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self._write_all)
+
+    # -- what is written
+
+    def _write_all(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._changed = False
+        for key in self._stale:
+            lines = self._lines_for(key)
+            if lines is None:
+                self._service_lines.pop(key, None)
+            else:
+                self._service_lines[key] = lines
+        self._stale.clear()
+        own: dict[str, list[str]] = {}
+        everywhere = []
+        for (namespace, _), (short, full) in self._service_lines.items():
+            own.setdefault(namespace, []).append(short)
+            everywhere.append(full)
+        for namespace, places in self._places.items():
+            for place in places.values():
+                everywhere.append(_full_names(namespace, place))
+        common = "".join(everywhere)
+        texts = {ns: self._text(ns, own.get(ns, ()), common) for ns in self._namespaces}
+        for namespace, text in texts.items():
+            self._write(f"{self._folder}/{namespace}", text)
+        for namespace, path, own_lines in self._aliases.values():
+            self._write(path, texts[namespace] + own_lines)
+
+    def _text(self, namespace: str, services: Iterable[str], common: str) -> str:
+        taken = {name for ns, name in self._service_lines if ns == namespace}
+        pods = []
+        for place in self._places.get(namespace, {}).values():
+            names = [name for name in dict.fromkeys((place.name, place.hostname)) if name not in taken]
+            if place.subdomain:
+                names.append(f"{place.hostname}.{place.subdomain}")
+            if names:
+                pods.append(f"{place.address} {' '.join(names)}\n")
+        return HEAD + "".join(services) + "".join(pods) + common
+
+    def _lines_for(self, key: Key) -> tuple[str, str] | None:
+        service = self._table.service(key)
+        if service is None:
+            return None
+        namespace, name = key
+        spec = service.get("spec") or {}
+        address = spec.get("clusterIP")
+        if spec.get("type") == "ExternalName" or not address:
+            return None
+        addresses = [address] if address != "None" else [b.address for b in self._table.backends(key)]
+        qualified = f"{name}.{namespace}"
+        short = "".join(f"{ip} {name}\n" for ip in dict.fromkeys(addresses))
+        full = "".join(
+            f"{ip} {qualified} {qualified}.svc {qualified}.svc.{DOMAIN}\n" for ip in dict.fromkeys(addresses)
+        )
+        return short, full
+
+    def _write(self, path: str, text: str) -> None:
+        if self._written.get(path) == text:
+            return
+        data = text.encode()
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.pwrite(fd, data, 0)
+            os.ftruncate(fd, len(data))
+        finally:
+            os.close(fd)
+        self._written[path] = text
+
+
+def _place(pod: Object) -> _Place | None:
+    status = pod.get("status") or {}
+    address = status.get("podIP")
+    if not address or status.get("phase") in ("Succeeded", "Failed"):
+        return None
+    return _Place(pod["metadata"]["name"], hostname(pod), pod["spec"].get("subdomain") or "", address)
+
+
+def _full_names(namespace: str, place: _Place) -> str:
+    if not place.subdomain:
+        return ""
+    base = f"{place.hostname}.{place.subdomain}.{namespace}"
+    return f"{place.address} {base} {base}.svc {base}.svc.{DOMAIN}\n"

@@ -1,0 +1,203 @@
+"""kube-proxy's work: cluster IPs and node ports lead to ready pods.
+
+Cluster IPs lie in 127.96.0.0/12, so a listener on the address itself is all that is needed, for root and user alike.
+
+- Nothing listens while a service has no ready backend: callers get "connection refused", as in a cluster.
+- Pods share the host's network. One that listens on all addresses already answers on the cluster IP where the service's
+  port and its own are the same; a listener of ours there would take the port from the pod when it restarts. So such a
+  port is listened on only when the pod is seen not to answer there itself.
+- Connections that are open when a backend goes are left to end by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from danlu.embedded.node.forwarding import Address, Rotation, TcpForwarder, UdpForwarder
+from danlu.embedded.node.servicetable import Backend, Key, ServiceTable
+from danlu.meta.kind import Object
+from danlu.runtime.recorder import EventRecorder
+
+log = logging.getLogger("danlu.services")
+
+NODE_ADDRESS = "127.0.0.1"
+RETRY_SECONDS = 5.0
+PROBE_SECONDS = 0.5
+PRIVILEGED = 1024
+KUBERNETES: Key = ("default", "kubernetes")
+
+ListenKey = tuple[str, str, int]  # protocol, address, port
+
+
+@dataclass(slots=True)
+class _Listener:
+    owner: Key
+    forwarder: TcpForwarder | UdpForwarder
+    rotation: Rotation
+
+
+@dataclass(slots=True)
+class _Wanted:
+    rotation: Rotation = field(default_factory=Rotation)
+    same_port: bool = False  # a backend has this very port: it may answer here itself
+
+
+class ServiceProxy:
+    """One for a machine, however many virtual nodes there are."""
+
+    def __init__(self, table: ServiceTable, recorder: EventRecorder, api: Address) -> None:
+        self._table = table
+        self._recorder = recorder
+        self._api = api
+        self._listeners: dict[ListenKey, _Listener] = {}
+        self._by_service: dict[Key, set[ListenKey]] = {}
+        self._dirty: set[Key] = set()
+        self._wake = asyncio.Event()
+        self._failed: dict[ListenKey, Key] = {}
+        self._told: set[ListenKey] = set()
+        self._task: asyncio.Task[None] | None = None
+        table.listen(self._changed)
+
+    async def start(self) -> None:
+        """Returns when every service that is known has been looked at."""
+        self._dirty.update((s["metadata"]["namespace"], s["metadata"]["name"]) for s in self._table.services.list())
+        await self._settle()
+        self._task = asyncio.create_task(self._run(), name="service proxy")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for listener in self._listeners.values():
+            listener.forwarder.abort()
+        self._listeners.clear()
+
+    def _changed(self, key: Key) -> None:
+        self._dirty.add(key)
+        self._wake.set()
+
+    async def _run(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RETRY_SECONDS if self._failed else None):
+                    await self._wake.wait()
+            self._wake.clear()
+            self._dirty.update(self._failed.values())
+            try:
+                await self._settle()
+            except Exception:
+                log.exception("services could not be brought up to date")
+
+    async def _settle(self) -> None:
+        while self._dirty:
+            await self._apply(self._dirty.pop())
+
+    async def _apply(self, key: Key) -> None:
+        service = self._table.service(key)
+        wanted = self._wanted(key, service) if service is not None else {}
+        for gone in self._by_service.get(key, set()) - wanted.keys():
+            self._close(gone)
+        for at in [at for at, owner in self._failed.items() if owner == key and at not in wanted]:
+            del self._failed[at]
+        for at, want in wanted.items():
+            current = self._listeners.get(at)
+            if current is not None and current.owner == key:
+                current.rotation.backends = want.rotation.backends
+                current.rotation.sticky = want.rotation.sticky
+            elif service is not None:
+                await self._open(key, service, at, want)
+
+    def _wanted(self, key: Key, service: Object) -> dict[ListenKey, _Wanted]:
+        spec = service.get("spec") or {}
+        if spec.get("type") == "ExternalName":
+            return {}
+        backends = self._table.backends(key)
+        address = spec.get("clusterIP")
+        wanted: dict[ListenKey, _Wanted] = {}
+        for port in spec.get("ports") or []:
+            want = _Wanted()
+            want.rotation.sticky = spec.get("sessionAffinity") == "ClientIP"
+            want.rotation.backends = [*self._addresses(key, port, backends)]
+            if not want.rotation.backends:
+                continue
+            protocol = port.get("protocol") or "TCP"
+            if protocol not in ("TCP", "UDP"):
+                continue
+            if address and address != "None":
+                want.same_port = any(number == port["port"] for _, number in want.rotation.backends)
+                wanted[(protocol, address, int(port["port"]))] = want
+            if port.get("nodePort"):
+                wanted[(protocol, NODE_ADDRESS, int(port["nodePort"]))] = _Wanted(want.rotation)
+        return wanted
+
+    def _addresses(self, key: Key, port: Object, backends: Iterable[Backend]) -> Iterable[Address]:
+        if key == KUBERNETES:
+            return [self._api]
+        name = port.get("name") or ""
+        return [(b.address, number) for b in backends if (number := b.port(name)) is not None]
+
+    async def _open(self, key: Key, service: Object, at: ListenKey, want: _Wanted) -> None:
+        protocol, address, port = at
+        if want.same_port and protocol == "TCP" and await _answers(address, port):
+            self._failed.pop(at, None)
+            return
+        forwarder = TcpForwarder(want.rotation) if protocol == "TCP" else UdpForwarder(want.rotation)
+        try:
+            await forwarder.listen(address, port)
+        except OSError as error:
+            self._failed[at] = key
+            if at not in self._told:
+                self._told.add(at)
+                self._recorder.warning(service, "FailedToListen", _explain(at, error))
+            return
+        self._failed.pop(at, None)
+        self._told.discard(at)
+        self._listeners[at] = _Listener(key, forwarder, want.rotation)
+        self._by_service.setdefault(key, set()).add(at)
+
+    def _close(self, at: ListenKey) -> None:
+        listener = self._listeners.pop(at)
+        listener.forwarder.close()
+        owned = self._by_service[listener.owner]
+        owned.discard(at)
+        if not owned:
+            del self._by_service[listener.owner]
+
+
+async def _answers(address: str, port: int) -> bool:
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            _, writer = await asyncio.open_connection(address, port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
+
+
+def can_listen_below_1024() -> bool:
+    """Whether this user may have ports such as 80 and 443."""
+    if os.geteuid() == 0:
+        return True
+    try:
+        with open("/proc/sys/net/ipv4/ip_unprivileged_port_start") as file:
+            return int(file.read()) <= 80
+    except (OSError, ValueError):
+        return False
+
+
+def _explain(at: ListenKey, error: OSError) -> str:
+    _, address, port = at
+    if error.errno in (errno.EACCES, errno.EPERM) and port < PRIVILEGED:
+        return (
+            f"cannot listen on {address}:{port}: ports below {PRIVILEGED} are root's on this machine. Allow them "
+            f"(sudo sysctl net.ipv4.ip_unprivileged_port_start=0) or give the service a port from {PRIVILEGED} on"
+        )
+    if error.errno == errno.EADDRINUSE:
+        return f"cannot listen on {address}:{port}: another program on this machine has that port"
+    return f"cannot listen on {address}:{port}: {error.strerror or error}"

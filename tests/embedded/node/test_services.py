@@ -1,0 +1,186 @@
+# ruff: noqa: ASYNC110, ASYNC240
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from danlu.client.informer import Informer
+from danlu.embedded.node import hosts
+from danlu.embedded.node.hosts import Hosts
+from danlu.embedded.node.services import ServiceProxy
+from danlu.embedded.node.servicetable import ServiceTable
+from danlu.meta.kind import Object
+from danlu.meta.wellknown import ENDPOINT_SLICE, POD, SERVICE
+
+
+class Events:
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def warning(self, _about: Object, reason: str, message: str) -> None:
+        self.seen.append(f"{reason}: {message}")
+
+
+class World:
+    """Informers that are fed by hand."""
+
+    def __init__(self) -> None:
+        self.informers = {kind.plural: Informer(None, kind) for kind in (SERVICE, ENDPOINT_SLICE, POD)}  # type: ignore[arg-type]
+        self.version = 0
+        for informer in self.informers.values():
+            informer.replace([], "0")
+        self.table = ServiceTable(None, self.informers["services"], self.informers["endpointslices"])  # type: ignore[arg-type]
+
+    def put(self, plural: str, name: str, namespace: str = "ns", **fields: Any) -> Object:
+        self.version += 1
+        labels = fields.pop("labels", {})
+        meta = {
+            "name": name,
+            "namespace": namespace,
+            "uid": name,
+            "resourceVersion": str(self.version),
+            "labels": labels,
+        }
+        made: Object = {"metadata": meta, **fields}
+        self.informers[plural]._put(made)
+        return made
+
+    def remove(self, plural: str, name: str, namespace: str = "ns") -> None:
+        found = self.informers[plural].get(namespace, name)
+        assert found is not None
+        self.informers[plural]._remove(found)
+
+    def service(self, name: str, ip: str, port: int, *backends: tuple[str, int], namespace: str = "ns") -> None:
+        self.put("services", name, namespace, spec={"clusterIP": ip, "ports": [{"port": port, "name": "main"}]})
+        for address, number in backends:
+            self.put(
+                "endpointslices",
+                f"{name}-{address}-{number}",
+                namespace,
+                labels={"kubernetes.io/service-name": name},
+                ports=[{"name": "main", "port": number}],
+                endpoints=[{"addresses": [address], "conditions": {"ready": True}}],
+            )
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def named_server(name: bytes) -> tuple[asyncio.Server, int]:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        data = await reader.read()
+        writer.write(name + b":" + data)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    return server, int(server.sockets[0].getsockname()[1])
+
+
+async def ask(address: str, port: int, data: bytes = b"hello") -> bytes:
+    reader, writer = await asyncio.open_connection(address, port)
+    writer.write(data)
+    writer.write_eof()
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+async def refused(address: str, port: int) -> bool:
+    try:
+        await ask(address, port)
+    except ConnectionError:
+        return True
+    return False
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+async def proxy(world: World) -> AsyncIterator[ServiceProxy]:
+    made = ServiceProxy(world.table, Events(), ("127.0.0.1", 1))  # type: ignore[arg-type]
+    await made.start()
+    yield made
+    await made.stop()
+
+
+async def test_a_cluster_ip_leads_to_its_backends_in_turn(world: World, proxy: ServiceProxy) -> None:
+    (one, first), (two, second) = await named_server(b"one"), await named_server(b"two")
+    port = free_port()
+    world.service("web", "127.96.1.1", port, ("127.0.0.1", first), ("127.0.0.1", second))
+    await until(lambda: bool(proxy._listeners))
+    answers = {await ask("127.96.1.1", port) for _ in range(4)}
+    assert answers == {b"one:hello", b"two:hello"}
+    large = os.urandom(3_000_000)
+    assert (await ask("127.96.1.1", port, large))[4:] == large
+    one.close()
+    await one.wait_closed()
+    assert {await ask("127.96.1.1", port) for _ in range(4)} == {b"two:hello"}
+    world.remove("services", "web")
+    await until(lambda: not proxy._listeners)
+    assert await refused("127.96.1.1", port)
+    two.close()
+
+
+async def test_nothing_listens_without_a_ready_backend(world: World, proxy: ServiceProxy) -> None:
+    port = free_port()
+    world.service("web", "127.96.1.2", port)
+    await asyncio.sleep(0.02)
+    assert await refused("127.96.1.2", port)
+
+
+async def test_a_pod_on_all_addresses_keeps_its_port(world: World, proxy: ServiceProxy) -> None:
+    server = await asyncio.start_server(lambda _r, w: w.close(), "0.0.0.0", 0)
+    port = server.sockets[0].getsockname()[1]
+    world.service("web", "127.96.1.3", port, ("127.0.0.1", port))
+    await asyncio.sleep(0.05)
+    assert not proxy._listeners
+    assert not proxy._failed
+    server.close()
+
+
+async def test_hosts_file_is_rewritten_in_place(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "GATHER_SECONDS", 0.001)
+    book = Hosts(world.table, str(tmp_path), None, world.informers["pods"])  # type: ignore[arg-type]
+    await book.start()
+    world.service("web", "127.96.0.9", 80)
+    world.service("db", "127.96.0.10", 80, namespace="other")
+    world.put("services", "group", spec={"clusterIP": "None"})
+    pod = world.put(
+        "pods", "w-0", spec={"hostname": "w-0", "subdomain": "group"}, status={"podIP": "127.0.0.5", "phase": "Running"}
+    )
+    path = book.file_for(pod)
+    lines = Path(path).read_text().splitlines()
+    assert "127.96.0.9 web" in lines
+    assert "127.96.0.9 web.ns web.ns.svc web.ns.svc.cluster.local" in lines
+    assert "127.96.0.10 db" not in lines
+    assert "127.96.0.10 db.other db.other.svc db.other.svc.cluster.local" in lines
+    assert "127.0.0.5 w-0 w-0.group" in lines
+    assert "127.0.0.5 w-0.group.ns w-0.group.ns.svc w-0.group.ns.svc.cluster.local" in lines
+    inode = os.stat(path).st_ino
+    world.remove("services", "web")
+    await until(lambda: "web" not in Path(path).read_text())
+    assert os.stat(path).st_ino == inode
+    aliased = {**pod, "spec": {**pod["spec"], "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["a", "b"]}]}}
+    own = book.file_for(aliased)
+    assert own != path
+    assert "10.0.0.1 a b" in Path(own).read_text()
+    await book.stop()
