@@ -42,7 +42,7 @@ class Gpu:
 @dataclass(frozen=True, slots=True)
 class Assignment:
     env: dict[str, str]
-    device_nodes: list[str]
+    nodes: list[str]
 
 
 def discover(fake: int = 0) -> list[Gpu]:
