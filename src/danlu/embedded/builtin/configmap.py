@@ -34,7 +34,7 @@ def validate(obj: Object) -> list[FieldError]:
         errors += key_errors("binaryData", key)
         total += decoded_size(value)
     if total > MAX_BYTES:
-        errors.append(too_long("", "", MAX_BYTES))
+        errors.append(too_long("[]", "", MAX_BYTES))  # the whole object: Kubernetes' path without a name
     return errors
 
 

@@ -1,4 +1,4 @@
-"""The difference that Kubernetes prints when a field may not change: a unified diff of both as indented JSON."""
+"""How Kubernetes prints what may not change (a unified diff of both as indented JSON), and its internal structs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ def diff_of(old: Any, new: Any) -> str:
     )
     lines = list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]  # without the names of two files
     return "".join(f"{line}\n" for line in lines)
+
+
+def as_struct(value: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """`value` as Kubernetes prints its internal struct: each field in order, those not set with their zero value."""
+    return {name[:1].upper() + name[1:]: _go_names(value.get(name, zero)) for name, zero in fields.items()}
 
 
 def _go_names(value: Any) -> Any:

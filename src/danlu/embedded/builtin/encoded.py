@@ -12,6 +12,7 @@ from danlu.meta.fields import FieldError, invalid
 MAX_BYTES = 1024 * 1024  # of all values of one object together, decoded
 FROZEN = "field is immutable when `immutable` is set"
 
+_WELL_FORMED = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _ALPHABET = re.compile(r"[A-Za-z0-9+/]*")
 
 
@@ -26,19 +27,25 @@ def check_base64(kind: str, values: dict[str, Any] | None) -> None:
             raise BadRequest(
                 f'{kind} in version "v1" cannot be handled as a {kind}: illegal base64 data at input byte {offset}'
             )
+        if "\n" in value or "\r" in value:
+            values[key] = value.replace("\n", "").replace("\r", "")  # type: ignore[index]
 
 
 def _first_illegal(text: str) -> int | None:
-    compact = text.replace("\n", "").replace("\r", "")
-    body = compact.rstrip("=") if compact.endswith("=") else compact
-    match = _ALPHABET.match(body)
-    end = match.end() if match else 0
-    if end < len(body):
-        return end
-    padding = len(compact) - len(body)
-    if len(compact) % 4 == 0 and padding <= 2 and len(body) % 4 != 1:
+    """Where Go's decoder stops, or None: groups of four, padded at the very end, line breaks anywhere."""
+    if _WELL_FORMED.fullmatch(text):
         return None
-    return len(compact) - (len(compact) % 4) if len(compact) % 4 else len(body)
+    compact = text.replace("\n", "").replace("\r", "")
+    matched = _ALPHABET.match(compact)
+    end = matched.end() if matched else 0
+    if end == len(compact):
+        return end if end % 4 == 0 else end - end % 4
+    if compact[end] != "=" or end % 4 < 2:
+        return end
+    padded = end + 4 - end % 4
+    if padded > len(compact):
+        return len(compact)
+    return end + 1 if compact[end:padded].strip("=") else padded if len(compact) > padded else None
 
 
 def decoded_size(text: str) -> int:

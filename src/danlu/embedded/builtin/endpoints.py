@@ -8,7 +8,7 @@ from __future__ import annotations
 from danlu.embedded.apiserver.served import Column, ServedKind
 from danlu.embedded.builtin.hooks import AGE, NAME, schema_of
 from danlu.meta import names
-from danlu.meta.addresses import endpoint_address_errors
+from danlu.meta.addresses import endpoint_address_errors, is_address
 from danlu.meta.fields import FieldError, invalid, not_supported, required
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import ENDPOINTS
@@ -40,7 +40,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _address_errors(address: Object, path: str) -> list[FieldError]:
-    errors = endpoint_address_errors(address.get("ip") or "", f"{path}.ip")
+    ip = address.get("ip") or ""
+    errors = endpoint_address_errors(ip, f"{path}.ip")
+    if not is_address(ip):
+        errors.append(invalid(f"{path}.ip", ip, "must be a valid IP address"))
     if address.get("hostname"):
         hostname = address["hostname"]
         errors += [invalid(f"{path}.hostname", hostname, text) for text in names.dns_label(hostname)]

@@ -6,6 +6,7 @@ import ipaddress
 
 from danlu.embedded.apiserver.served import Column, ServedKind
 from danlu.embedded.apiserver.subresources.proxy import NODE_PROXY
+from danlu.embedded.builtin.diffs import as_struct
 from danlu.embedded.builtin.hooks import AGE, NAME, keep_spec, keep_status, schema_of
 from danlu.embedded.builtin.quantities import canonicalise
 from danlu.embedded.builtin.resources import amount_errors
@@ -17,6 +18,19 @@ from danlu.meta.labels import validate_label_key
 from danlu.meta.wellknown import NODE
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_TAINT_FIELDS: Object = {"key": "", "value": "", "effect": "", "timeAdded": None}
+_INFO_FIELDS = (
+    "machineID",
+    "systemUUID",
+    "bootID",
+    "kernelVersion",
+    "osImage",
+    "containerRuntimeVersion",
+    "kubeletVersion",
+    "kubeProxyVersion",
+    "operatingSystem",
+    "architecture",
+)
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
 
@@ -33,6 +47,8 @@ def default(obj: Object) -> None:
     canonicalise(status.get("allocatable"))
     if status.get("allocatable") is None and status.get("capacity") is not None:
         status["allocatable"] = dict(status["capacity"])
+    status.setdefault("daemonEndpoints", {"kubeletEndpoint": {"Port": 0}})
+    status["nodeInfo"] = dict.fromkeys(_INFO_FIELDS, "") | (status.get("nodeInfo") or {})
 
 
 def _follow_cidr(spec: Object) -> None:
@@ -60,7 +76,7 @@ def taint_errors(taints: list[Object], path: str) -> list[FieldError]:
             errors.append(not_supported(f"{field}.effect", effect, TAINT_EFFECTS))
         if (key, effect) in seen:
             text = "taints must be unique by key and effect pair"
-            errors.append(FieldError("FieldValueDuplicate", field, taint, text))
+            errors.append(FieldError("FieldValueDuplicate", field, as_struct(taint, _TAINT_FIELDS), text))
         seen.add((key, effect))
     return errors
 

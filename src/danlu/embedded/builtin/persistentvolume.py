@@ -12,10 +12,11 @@ from danlu.embedded.builtin.claims import (
 )
 from danlu.embedded.builtin.diffs import diff_of
 from danlu.embedded.builtin.hooks import AGE, NAME, keep_spec, keep_status, schema_of
+from danlu.embedded.builtin.podspec.placement import node_selector_errors
 from danlu.embedded.builtin.podspec.volumes import PERSISTENT_SOURCES, persistent_source_errors
 from danlu.embedded.builtin.quantities import canonicalise, not_a_quantity, parsed
 from danlu.embedded.builtin.resources import NOT_POSITIVE
-from danlu.meta import names
+from danlu.meta import clock, names
 from danlu.meta.fields import FieldError, forbidden, invalid, not_supported, required
 from danlu.meta.fields import immutable as immutable_errors
 from danlu.meta.kind import Object
@@ -44,7 +45,18 @@ def default(obj: Object) -> None:
 
 
 def prepare_create(obj: Object) -> None:
-    obj["status"] = {"phase": "Pending"}
+    obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": clock.now_rfc3339()}
+
+
+def prepare_status(new: Object, old: Object) -> None:
+    keep_spec(new, old)
+    status, before = new.setdefault("status", {}), old.get("status") or {}
+    moved, moved_before = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+    if status.get("phase") != before.get("phase"):
+        if moved is None or moved == moved_before:
+            status["lastPhaseTransitionTime"] = clock.now_rfc3339()
+    elif moved is None and moved_before is not None:
+        status["lastPhaseTransitionTime"] = moved_before
 
 
 def _sources(spec: Object) -> Object:
@@ -62,7 +74,15 @@ def validate(obj: Object) -> list[FieldError]:
     policy = spec.get("persistentVolumeReclaimPolicy") or ""
     if policy and policy not in RECLAIM_POLICIES:
         errors.append(not_supported("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES))
+    affinity = spec.get("nodeAffinity")
+    if affinity is not None:
+        wanted = affinity.get("required")
+        path = "spec.nodeAffinity.required"
+        errors += [required(path, "must specify required node constraints")] if wanted is None else []
+        errors += node_selector_errors(wanted, path) if wanted is not None else []
     errors += persistent_source_errors(spec, "spec")
+    if spec.get("local") is not None and not (affinity or {}).get("required"):
+        errors.append(required("spec.nodeAffinity", "Local volume requires node affinity"))
     host_path = (spec.get("hostPath") or {}).get("path") or ""
     if host_path and not host_path.strip("/.") and policy == "Recycle":
         text = "may not be 'recycle' for a hostPath mount of '/'"
@@ -133,7 +153,7 @@ SERVED = ServedKind(
     ),
     prepare_create=prepare_create,
     prepare_update=keep_status,
-    prepare_status=keep_spec,
+    prepare_status=prepare_status,
     default=default,
     validate=validate,
     validate_update=validate_update,

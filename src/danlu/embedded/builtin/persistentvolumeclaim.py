@@ -7,7 +7,7 @@ from typing import Any
 from danlu.embedded.apiserver.served import Column, ServedKind
 from danlu.embedded.builtin.claims import access_modes_text, claim_spec_errors, class_of
 from danlu.embedded.builtin.diffs import diff_of
-from danlu.embedded.builtin.hooks import AGE, NAME, drop_status, keep_spec, keep_status, schema_of
+from danlu.embedded.builtin.hooks import AGE, NAME, keep_spec, keep_status, schema_of
 from danlu.embedded.builtin.podspec import default_claim_spec
 from danlu.embedded.builtin.quantities import canonicalise, parsed
 from danlu.embedded.builtin.resources import amount_errors
@@ -18,6 +18,7 @@ from danlu.meta.kind import Object
 from danlu.meta.wellknown import PERSISTENT_VOLUME_CLAIM
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+DATA_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 FIXED = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n{diff}"
 )
@@ -38,8 +39,26 @@ def default(obj: Object) -> None:
 
 
 def prepare_create(obj: Object) -> None:
-    drop_status(obj)
     obj["status"] = {"phase": "Pending"}
+    _settle_data_source(obj["spec"], {})
+
+
+def prepare_update(new: Object, old: Object) -> None:
+    keep_status(new, old)
+    _settle_data_source(new["spec"], old.get("spec") or {})
+
+
+def _settle_data_source(spec: Object, before: Object) -> None:
+    """The two names of one field follow each other; the old name drops what it never supported."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    in_use = before.get("dataSource") is not None or before.get("dataSourceRef") is not None
+    if source is not None and reference is None:
+        if in_use or (source.get("apiGroup") or "", source.get("kind")) in DATA_SOURCES:
+            spec["dataSourceRef"] = dict(source)
+        else:
+            del spec["dataSource"]
+    elif reference is not None and source is None and not reference.get("namespace"):
+        spec["dataSource"] = {key: value for key, value in reference.items() if key != "namespace"}
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -146,7 +165,7 @@ SERVED = ServedKind(
         Column("VolumeMode", _spec_or_unset("volumeMode"), priority=1),
     ),
     prepare_create=prepare_create,
-    prepare_update=keep_status,
+    prepare_update=prepare_update,
     prepare_status=keep_spec,
     default=default,
     validate=validate,

@@ -21,7 +21,7 @@ from danlu.embedded.builtin.podtable import (
     status_of,
 )
 from danlu.embedded.builtin.podupdate import validate_pod, validate_pod_status, validate_pod_update
-from danlu.meta import names
+from danlu.meta import clock, names
 from danlu.meta.fields import FieldError, forbidden
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import POD
@@ -41,7 +41,8 @@ def prepare_create(obj: Object) -> None:
             "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates",
         }
-        obj["status"]["conditions"] = [{"lastProbeTime": None, "lastTransitionTime": None, **gated}]
+        now = clock.now_rfc3339()
+        obj["status"]["conditions"] = [{"lastProbeTime": None, "lastTransitionTime": now, **gated}]
 
 
 def prepare_update(new: Object, old: Object) -> None:

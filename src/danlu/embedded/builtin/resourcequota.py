@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from danlu.embedded.apiserver.served import Column, ServedKind
-from danlu.embedded.builtin.hooks import AGE, NAME, drop_status, keep_spec, keep_status, schema_of
+from danlu.embedded.builtin.hooks import AGE, NAME, keep_spec, keep_status, schema_of
 from danlu.embedded.builtin.quantities import canonicalise
 from danlu.embedded.builtin.resources import amount_errors, is_standard_quota, name_errors, quota_name_texts
 from danlu.meta import names
@@ -36,6 +36,10 @@ def default(obj: Object) -> None:
     status = obj.get("status") or {}
     canonicalise(status.get("hard"))
     canonicalise(status.get("used"))
+
+
+def prepare_create(obj: Object) -> None:
+    obj["status"] = {}
 
 
 def _amounts(values: dict[str, Any] | None, path: str) -> list[FieldError]:
@@ -139,7 +143,7 @@ SERVED = ServedKind(
         Column("Limit", lambda obj: _used_of_hard(obj, limits=True), description="Used of what limits may add up to."),
         AGE,
     ),
-    prepare_create=drop_status,
+    prepare_create=prepare_create,
     prepare_update=keep_status,
     prepare_status=keep_spec,
     default=default,

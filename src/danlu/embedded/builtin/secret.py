@@ -66,12 +66,19 @@ def _json_value(data: dict[str, str], key: str) -> list[FieldError]:
         return [required(f"data[{key}]")]
     try:
         value: Any = orjson.loads(b64decode(data[key]))
-    except ValueError as error:
-        return [invalid(f"data[{key}]", "<secret contents redacted>", str(error))]
+    except orjson.JSONDecodeError as error:
+        return [invalid(f"data[{key}]", "<secret contents redacted>", _go_error(error))]
     if isinstance(value, dict):
         return []
     text = f"json: cannot unmarshal {_go_kind(value)} into Go value of type map[string]interface {{}}"
     return [] if value is None else [invalid(f"data[{key}]", "<secret contents redacted>", text)]
+
+
+def _go_error(error: orjson.JSONDecodeError) -> str:
+    """The same in Go's words, near enough to find the place."""
+    if error.pos >= len(error.doc):
+        return "unexpected end of JSON input"
+    return f"invalid character '{error.doc[error.pos]}' looking for beginning of value"
 
 
 def _go_kind(value: object) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from danlu.embedded.apiserver.addresses import cluster_ip_errors, is_headless
 from danlu.embedded.apiserver.served import Column, ServedKind
 from danlu.embedded.apiserver.subresources.proxy import SERVICE_PROXY
+from danlu.embedded.builtin.diffs import as_struct
 from danlu.embedded.builtin.endpoints import PROTOCOLS
 from danlu.embedded.builtin.hooks import AGE, NAME, keep_spec, keep_status, schema_of
 from danlu.meta import names
@@ -26,6 +27,14 @@ AFFINITY_SECONDS = 10800
 MAX_AFFINITY_SECONDS = 86400
 SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"
+_PORT_FIELDS: Object = {
+    "name": "",
+    "protocol": "",
+    "appProtocol": None,
+    "port": 0,
+    "targetPort": 0,
+    "nodePort": 0,
+}
 FIXED = "may not change once set"
 _SHOWN_WIDTH = 16  # of a load balancer's addresses
 
@@ -257,7 +266,8 @@ def _duplicate_errors(ports: list[Object], sort: str) -> list[FieldError]:
         if node_port and (protocol, node_port) in node_ports:
             errors.append(duplicate(f"{path}.nodePort", node_port))
         if (protocol, number) in numbers:
-            errors.append(duplicate(path, {"protocol": protocol, "port": number, "targetPort": 0}))
+            shown = as_struct({"protocol": protocol, "port": number}, _PORT_FIELDS)
+            errors.append(duplicate(path, shown))
         node_ports.add((protocol, node_port))
         numbers.add((protocol, number))
     return errors

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from danlu.embedded.builtin.podspec.totals import container_requests
 from danlu.embedded.builtin.quantities import canonicalise, canonicalise_field
 from danlu.meta.kind import Object
 
@@ -28,8 +29,10 @@ def default_pod(pod: Object) -> None:
     """A Pod; more than its spec's defaults: some apply to pods and not to templates, so that templates stay stable."""
     spec = pod.get("spec")
     if not isinstance(spec, dict):
-        return
+        spec = pod["spec"] = {}
     default_pod_spec(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     for containers in ("containers", "initContainers"):
         for container in spec.get(containers) or ():
             resources = container["resources"]
@@ -45,8 +48,26 @@ def default_pod(pod: Object) -> None:
                 for port in container.get("ports") or ():
                     if not port.get("hostPort") and port.get("containerPort"):
                         port["hostPort"] = port["containerPort"]
+    if spec.get("resources"):
+        _default_pod_requests(pod, spec["resources"])
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
+
+
+def _default_pod_requests(pod: Object, resources: Object) -> None:
+    """What the pod as a whole requests, where it only says its limits: its containers' sum, or else the limits."""
+    limits = resources.get("limits")
+    if not limits:
+        return
+    requests = dict(resources.get("requests") or {})
+    for name, amount in container_requests(pod["spec"]).items():
+        if name in ("cpu", "memory"):
+            requests.setdefault(name, str(amount))
+    for name, value in limits.items():
+        if name in ("cpu", "memory") or name.startswith("hugepages-"):
+            requests.setdefault(name, value)
+    if requests:
+        resources["requests"] = requests
 
 
 def default_pod_template(template: Object) -> None:
@@ -54,8 +75,9 @@ def default_pod_template(template: Object) -> None:
     if not isinstance(template.get("metadata"), dict):
         template["metadata"] = {}
     spec = template.get("spec")
-    if isinstance(spec, dict):
-        default_pod_spec(spec)
+    if not isinstance(spec, dict):
+        spec = template["spec"] = {}
+    default_pod_spec(spec)
 
 
 def default_pod_spec(spec: Object) -> None:
@@ -89,16 +111,9 @@ def default_claim_spec(spec: Object) -> None:
     if spec.get("resources") is None:
         spec["resources"] = {}
     _default_resources(spec["resources"])
-    _default_data_source(spec)
-
-
-def _default_data_source(spec: Object) -> None:
-    """The two names of the same field follow each other, unless the reference crosses namespaces."""
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source is not None and reference is None:
-        spec["dataSourceRef"] = dict(source)
-    elif reference is not None and source is None and not reference.get("namespace"):
-        spec["dataSource"] = {key: value for key, value in reference.items() if key != "namespace"}
+    for field in ("dataSource", "dataSourceRef"):
+        if spec.get(field) is not None:
+            spec[field].setdefault("apiGroup", None)
 
 
 def _default_resources(resources: Object | None) -> None:

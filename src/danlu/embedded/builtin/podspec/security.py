@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from danlu.embedded.builtin.diffs import as_struct
 from danlu.embedded.builtin.podspec.paths import descending
 from danlu.meta import names
 from danlu.meta.fields import FieldError, duplicate, forbidden, invalid, not_supported, required, too_long
@@ -30,6 +31,22 @@ _LINUX_ONLY_POD = (
     "supplementalGroups",
     "supplementalGroupsPolicy",
     "seLinuxChangePolicy",
+)
+_CONTEXT_FIELDS: Object = dict.fromkeys(
+    (
+        "capabilities",
+        "privileged",
+        "seLinuxOptions",
+        "windowsOptions",
+        "runAsUser",
+        "runAsGroup",
+        "runAsNonRoot",
+        "readOnlyRootFilesystem",
+        "allowPrivilegeEscalation",
+        "procMount",
+        "seccompProfile",
+        "appArmorProfile",
+    )
 )
 _LINUX_ONLY_SPEC = ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")
 _LINUX_ONLY_CONTAINER = (
@@ -153,10 +170,11 @@ def container_security_errors(context: Object | None, path: str, host_users: boo
     errors += _seccomp_errors(context.get("seccompProfile"), f"{path}.seccompProfile")
     if context.get("allowPrivilegeEscalation") is False:
         without = "cannot set `allowPrivilegeEscalation` to false and"
+        shown = as_struct(context, _CONTEXT_FIELDS)
         if context.get("privileged"):
-            errors.append(invalid(path, context, f"{without} `privileged` to true"))
+            errors.append(invalid(path, shown, f"{without} `privileged` to true"))
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-            errors.append(invalid(path, context, f"{without} `capabilities.Add` CAP_SYS_ADMIN"))
+            errors.append(invalid(path, shown, f"{without} `capabilities.Add` CAP_SYS_ADMIN"))
     return errors + _app_armor_errors(context.get("appArmorProfile"), f"{path}.appArmorProfile")
 
 

@@ -7,6 +7,7 @@ import re
 from danlu.embedded.builtin.podspec.containers import PodContext, ephemeral_errors, init_errors, regular_errors
 from danlu.embedded.builtin.podspec.placement import affinity_errors, spread_errors, toleration_errors
 from danlu.embedded.builtin.podspec.security import host_user_errors, pod_security_errors, system_errors
+from danlu.embedded.builtin.podspec.totals import container_requests
 from danlu.embedded.builtin.podspec.volumes import volume_errors
 from danlu.embedded.builtin.quantities import parsed
 from danlu.embedded.builtin.resources import amount_errors, container_name_texts, name_errors, requirement_errors
@@ -16,7 +17,6 @@ from danlu.meta.fields import FieldError, duplicate, forbidden, invalid, not_fou
 from danlu.meta.kind import Object
 from danlu.meta.labels import validate_labels
 from danlu.meta.metadata import validate_annotations
-from danlu.meta.quantity import ZERO
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -189,12 +189,10 @@ def _pod_resource_errors(spec: Object, path: str) -> list[FieldError]:
     if resources.get("claims") is not None:
         errors.append(forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
     errors += requirement_errors({**resources, "claims": None}, path, pod_level=True)
+    totals = container_requests(spec)
     for name, value in (resources.get("requests") or {}).items():
-        asked, total = parsed(value), ZERO
-        for container in spec.get("containers") or ():
-            amount = parsed(((container.get("resources") or {}).get("requests") or {}).get(name, "0"))
-            total = total + (amount or ZERO)
-        if asked is not None and total > asked:
+        asked, total = parsed(value), totals.get(name)
+        if asked is not None and total is not None and total > asked:
             text = f"must be greater than or equal to aggregate container requests of {total}"
             errors.append(invalid(f"{path}.requests[{name}]", str(asked), text))
     limits = resources.get("limits") or {}
