@@ -104,7 +104,14 @@ async def _serve(settings: ClusterSettings, report: object) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    await cluster.start()
+    starting = asyncio.create_task(cluster.start())
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        return 1
+    starting.result()
     assert callable(report)
     report({"pid": os.getpid(), "lines": _banner(cluster.url, cluster.directory.root, cluster.describe())})
     await stop.wait()

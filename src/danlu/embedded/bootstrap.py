@@ -7,7 +7,7 @@ import asyncio
 from danlu.client.client import Client
 from danlu.embedded.apiserver.auth import bootstrap as rights
 from danlu.embedded.storage import Store
-from danlu.errors import AlreadyExists, NotFound
+from danlu.errors import AlreadyExists
 from danlu.meta import wellknown
 from danlu.meta.kind import Kind, Object
 
@@ -80,7 +80,7 @@ async def _create_missing(client: Client, store: Store, objects: list[tuple[Kind
         meta = obj["metadata"]
         try:
             await client.create(kind, obj, meta.get("namespace"))
-        except (AlreadyExists, NotFound):  # NotFound: for the first hours only, kinds are being written
+        except AlreadyExists:
             pass
 
     missing = [

@@ -140,10 +140,10 @@ class Cluster:
         facts = {}
         if self.settings.run_node:
             offers = self.agent.offers
-            cores = sum(offer.cpu for offer in offers) / 1000
+            cores = sum(offer.cpu_milli for offer in offers) / 1000
             memory = sum(offer.memory for offer in offers) / 2**30
             facts["nodes"] = f"{len(offers)} ({cores:g} cores, {memory:.0f} GiB memory)"
-            facts["pods"] = self.agent.capabilities.summary
+            facts["pods"] = self.agent.capabilities.reason
         return facts
 
     async def stop(self, *, stop_pods: bool = True) -> None:

@@ -1,0 +1,3 @@
+module danlu/benchmarks/load
+
+go 1.22
