@@ -102,6 +102,15 @@ def admin(tmp_path: Path) -> dict[str, object]:
     )
 
 
+def test_the_written_file_is_yaml_and_is_left_alone_when_right(tmp_path: Path) -> None:
+    path, config = tmp_path / "kubeconfig", admin(tmp_path)
+    kubeconfig.write(path, config)
+    assert yaml.safe_load(path.read_text()) == config
+    before = path.stat().st_mtime_ns
+    kubeconfig.write(path, config)
+    assert path.stat().st_mtime_ns == before
+
+
 def test_merge_keeps_what_is_not_ours(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(

@@ -67,7 +67,7 @@ def _user_info(user: User) -> Object:
 
 def subject_access_review(call: Call, review: Object) -> Object:
     spec = review.get("spec") or {}
-    _refuse(wellknown.SUBJECT_ACCESS_REVIEW, _spec_errors(spec, named=True) + _metadata_errors(review))
+    _refuse(_spec_errors(spec, named=True) + _metadata_errors(review))
     return {**review, "status": _access(call, _user_of(spec), spec)}
 
 
@@ -81,9 +81,9 @@ def local_subject_access_review(call: Call, review: Object) -> Object:
             invalid("spec.resourceAttributes.namespace", resource.get("namespace", ""), "must match metadata.namespace")
         )
     if spec.get("nonResourceAttributes") is not None:
-        path = "spec.nonResourceAttributes"
-        errors.append(invalid(path, spec["nonResourceAttributes"], "disallowed on this kind of request"))
-    _refuse(wellknown.LOCAL_SUBJECT_ACCESS_REVIEW, errors)
+        shown = _as_go_names(spec["nonResourceAttributes"])
+        errors.append(invalid("spec.nonResourceAttributes", shown, "disallowed on this kind of request"))
+    _refuse(errors)
     if namespace != call.namespace:
         raise BadRequest(f"spec.resourceAttributes.namespace must match namespace: {call.namespace}")
     return {**review, "status": _access(call, _user_of(spec), spec)}
@@ -91,7 +91,7 @@ def local_subject_access_review(call: Call, review: Object) -> Object:
 
 def self_subject_access_review(call: Call, review: Object) -> Object:
     spec = review.get("spec") or {}
-    _refuse(wellknown.SELF_SUBJECT_ACCESS_REVIEW, _spec_errors(spec, named=False) + _metadata_errors(review))
+    _refuse(_spec_errors(spec, named=False) + _metadata_errors(review))
     return {**review, "status": _access(call, call.user, spec)}
 
 
@@ -140,7 +140,7 @@ def _spec_errors(spec: Object, *, named: bool) -> list[FieldError]:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
         text = "cannot be specified in combination with resourceAttributes"
-        errors.append(invalid("spec.nonResourceAttributes", path, text))
+        errors.append(invalid("spec.nonResourceAttributes", _as_go_names(path), text))
     if resource is None and path is None:
         text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         errors.append(invalid("spec.resourceAttributes", None, text))
@@ -151,6 +151,10 @@ def _spec_errors(spec: Object, *, named: bool) -> list[FieldError]:
         if selector is not None:
             errors += _selector_errors(f"spec.resourceAttributes.{field}", selector)
     return errors
+
+
+def _as_go_names(attributes: Object) -> Object:
+    return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
 
 
 def _selector_errors(path: str, selector: Object) -> list[FieldError]:
@@ -170,9 +174,12 @@ def _metadata_errors(review: Object, text: str = "must be empty") -> list[FieldE
     return [invalid("metadata", meta, text)] if unexpected else []
 
 
-def _refuse(kind: Kind, errors: list[FieldError]) -> None:
+def _refuse(errors: list[FieldError]) -> None:
+    """Kubernetes has forgotten the kind by the time it checks a review, and its message shows that."""
     if errors:
-        raise invalid_error(kind, "", errors)
+        error = invalid_error(Kind("authorization.k8s.io", "v1", "", ""), "", errors)
+        error.details.pop("kind", None)
+        raise error
 
 
 def _served(kind: Kind, package: str, answer: Callable[[Call, Object], Object]) -> ServedKind:

@@ -48,7 +48,7 @@ class Priority(Handler):
         found = self._default() or _NO_CLASS if not name else self._classes.get("", name) or _SYSTEM.get(name)
         if found is None:
             raise a.forbidden(f"no PriorityClass with name {name} was found")
-        value, policy = found.get("value", 0), found.get("preemptionPolicy")
+        value, policy = found.get("value", 0), found.get("preemptionPolicy") or "PreemptLowerPriority"
         stated = spec.get("priority")
         if stated is not None and stated != value:
             raise a.forbidden(
@@ -56,7 +56,7 @@ class Priority(Handler):
                 f"priority admission controller computed {value} from the given PriorityClass name"
             )
         stated = spec.get("preemptionPolicy")
-        if policy and stated is not None and stated != policy:
+        if stated is not None and stated != policy:
             raise a.forbidden(
                 f"the string value of PreemptionPolicy ({stated}) must not be provided in pod spec; "
                 f"priority admission controller computed {policy} from the given PriorityClass name"
@@ -64,8 +64,7 @@ class Priority(Handler):
         if found["metadata"]["name"]:
             spec["priorityClassName"] = found["metadata"]["name"]
         spec["priority"] = value
-        if policy:
-            spec["preemptionPolicy"] = policy
+        spec["preemptionPolicy"] = policy
 
     def validate(self, a: Attributes) -> None:
         if a.served.key != _CLASSES or a.obj is None or a.operation not in (CREATE, UPDATE):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import unquote
 
@@ -18,6 +18,7 @@ from danlu.embedded.apiserver.auth.tokens import (
 )
 from danlu.embedded.apiserver.request import User
 from danlu.errors import BadRequest, Unauthorized
+from danlu.meta.fields import quoted
 
 if TYPE_CHECKING:
     from danlu.embedded.apiserver.auth.rbac import Authorizer
@@ -46,9 +47,15 @@ class Authenticator:
     def review(self, token: str, audiences: Sequence[str]) -> tuple[User, tuple[str, ...]]:
         """Who a token stands for, and for which of the audiences. Raises BadToken."""
         user = self._static.find(token)
-        if user is not None:
-            return user, tuple(audiences or self.accounts.audiences)
-        return self.accounts.verify(token, audiences)
+        if user is None:
+            return self.accounts.verify(token, audiences)
+        # A token in a file is meant for this server, and for nobody else's.
+        common = tuple(
+            audience for audience in audiences or self.accounts.audiences if audience in self.accounts.audiences
+        )
+        if not common:
+            raise BadToken("invalid bearer token")
+        return user, common
 
     def _sender(self, headers: Mapping[str, str], peer_certificate: bytes | None) -> User:
         if peer_certificate is not None:
@@ -126,9 +133,15 @@ def _values(header: str) -> list[str]:
     return [part.strip() for part in header.split(",") if part.strip()]
 
 
-def _without_user(groups: Iterable[str], uid: str, extra: Mapping[str, Iterable[str]]) -> NoReturn:
-    parts = [f"{{Group  {group}    }}" for group in groups]
-    parts += [f"{{UserExtra  {value}  authentication.k8s.io/v1  {key}}}" for key in extra for value in extra[key]]
-    if uid:
-        parts.append(f"{{UID  {uid}  authentication.k8s.io/v1  }}")
-    raise BadRequest(f"requested [{' '.join(parts)}] without impersonating a user")
+def _without_user(groups: Sequence[str], uid: str, extra: Mapping[str, Sequence[str]]) -> NoReturn:
+    """Kubernetes shows here how Go prints the struct that it read."""
+    pairs = ", ".join(f"{quoted(key)}:{_go_strings(values)}" for key, values in sorted(extra.items()))
+    shown_extra = f"map[string][]string{{{pairs}}}" if extra else "map[string][]string(nil)"
+    raise BadRequest(
+        f'requested &user.DefaultInfo{{Name:"", UID:{quoted(uid)}, Groups:{_go_strings(groups)}, '
+        f"Extra:{shown_extra}}} without impersonating a user name"
+    )
+
+
+def _go_strings(texts: Sequence[str]) -> str:
+    return f"[]string{{{', '.join(quoted(text) for text in texts)}}}" if texts else "[]string(nil)"

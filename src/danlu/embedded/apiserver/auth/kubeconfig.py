@@ -7,14 +7,18 @@ mode, and a file that cannot be understood is left alone.
 from __future__ import annotations
 
 import base64
+import json
 import os
+import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from danlu.embedded.apiserver.auth.certificates import KeyPair, write_private
 
 NAME = "danlu"
+_PLAIN = re.compile(r"[A-Za-z][\w+/=.-]*(:[\w+/=.-]+)*")  # text that needs no quotes in YAML
 
 
 class KubeconfigError(Exception):
@@ -51,7 +55,14 @@ def admin_config(server: str, authority_pem: str, client: KeyPair, name: str = N
 
 
 def write(path: Path, config: dict[str, Any]) -> None:
-    write_private(path, _dump(config).encode())
+    """Ours to write; runs at every start, so it does without a YAML library and touches nothing that is right."""
+    data = ("\n".join(_lines(config)) + "\n").encode()
+    try:
+        unchanged = path.read_bytes() == data
+    except OSError:
+        unchanged = False
+    if not unchanged:
+        write_private(path, data)
 
 
 def merge(path: Path, config: dict[str, Any], *, use: bool = True) -> None:
@@ -89,6 +100,21 @@ def _updated(entry: dict[str, Any], ours: dict[str, Any] | None) -> dict[str, An
     if "context" in ours and isinstance(entry.get("context"), dict):
         return {**entry, "context": {**entry["context"], **ours["context"]}}
     return {**entry, **ours}
+
+
+def _lines(value: dict[str, Any], indent: str = "") -> Iterator[str]:
+    for key, item in value.items():
+        if isinstance(item, dict):
+            yield f"{indent}{key}:" if item else f"{indent}{key}: {{}}"
+            yield from _lines(item, indent + "  ")
+        elif isinstance(item, list):
+            yield f"{indent}{key}:"
+            for entry in item:
+                first, *rest = _lines(entry, indent + "  ")
+                yield f"{indent}- {first.strip()}"
+                yield from rest
+        else:
+            yield f"{indent}{key}: {item if _PLAIN.fullmatch(item) else json.dumps(item)}"
 
 
 def _base64(data: bytes) -> str:

@@ -139,5 +139,6 @@ def _node_of(store: Store, pod: Object) -> Object | None:
 
 
 def _conflict(resource: str, name: str, text: str) -> Conflict:
-    details = {"name": name, "kind": resource.partition(".")[0]}
+    kind, _, group = resource.partition(".")
+    details = {"name": name, "group": group, "kind": kind} if group else {"name": name, "kind": kind}
     return Conflict(f'Operation cannot be fulfilled on {resource} "{name}": {text}', details)
