@@ -40,7 +40,7 @@ class Asker:
 
 
 @pytest.fixture
-def asker(world: Any, tmp_path: Path) -> Asker:
+async def asker(world: Any, tmp_path: Path) -> Asker:
     world.put(k.CLUSTER_ROLE, "reader", rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}])
     reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "reader"}
     subject = {"apiGroup": RBAC, "kind": "Group", "name": "dev"}
@@ -110,4 +110,4 @@ async def test_who_am_i(asker: Asker) -> None:
 
 
 def test_they_are_served() -> None:
-    assert set(reviews.SERVED) <= set(BUILTINS)
+    assert all(served in BUILTINS for served in reviews.SERVED)
