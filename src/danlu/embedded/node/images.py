@@ -161,13 +161,16 @@ class Catalogue:
                 found[name] = _environment(name, entry or {})
         return found
 
+    def entries(self) -> list[dict[str, Any]]:
+        """All image entries, in the order in which they are asked."""
+        return [*(self._of_user().get("images") or ()), *(self._built_in.get("images") or ())]
+
     def resolve(self, name: str) -> Image:
         """Raises ImageError in strict mode when nothing real stands behind the name."""
         forms = spellings(name)
-        for source in (self._of_user(), self._built_in):
-            for entry in source.get("images") or ():
-                if any(fnmatchcase(form, pattern) for pattern in entry.get("match") or () for form in forms):
-                    return self._image(name, entry)
+        for entry in self.entries():
+            if any(fnmatchcase(form, pattern) for pattern in entry.get("match") or () for form in forms):
+                return self._image(name, entry)
         if self.strict:
             raise ImageError(
                 f'failed to resolve image "{name}": not in the catalogue; name it in {self._user_file} '
