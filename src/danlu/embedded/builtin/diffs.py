@@ -1,4 +1,7 @@
-"""How Kubernetes prints what may not change (a unified diff of both as indented JSON), and its internal structs."""
+"""How Kubernetes prints what may not change: a unified diff of both as indented JSON of its internal structs.
+
+Those structs spell their fields with a capital, in an order of their own, and show the ones that are not set.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,54 @@ import difflib
 import json
 from typing import Any
 
+# Their keys are names that users chose, not fields.
+_MAPS = frozenset(
+    {
+        "annotations",
+        "capacity",
+        "labels",
+        "limits",
+        "matchLabels",
+        "nodeSelector",
+        "overhead",
+        "requests",
+        "volumeAttributes",
+    }
+)
+_ACRONYMS = {"dnsPolicy": "DNSPolicy", "dnsConfig": "DNSConfig", "nfs": "NFS", "csi": "CSI", "os": "OS", "tty": "TTY"}
 
-def diff_of(old: Any, new: Any) -> str:
+
+def diff_of(old: Any, new: Any, fields: dict[str, Any] | None = None) -> str:
+    """`fields`, where given, are all fields of the struct in order, with their zero values."""
     before, after = (
-        json.dumps(_go_names(value), indent=1, ensure_ascii=False, sort_keys=True).splitlines() for value in (old, new)
+        json.dumps(as_struct(value, fields or dict.fromkeys(value)), indent=1, ensure_ascii=False).splitlines()
+        for value in (old, new)
     )
     lines = list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]  # without the names of two files
     return "".join(f"{line}\n" for line in lines)
 
 
 def as_struct(value: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
-    """`value` as Kubernetes prints its internal struct: each field in order, those not set with their zero value."""
-    return {name[:1].upper() + name[1:]: _go_names(value.get(name, zero)) for name, zero in fields.items()}
+    """Each field in order, those not set with their zero value; a zero that is a dict says the fields of a struct."""
+    shown = {}
+    for name, zero in fields.items():
+        inner = value.get(name)
+        if isinstance(zero, dict):
+            shown[_go_name(name)] = as_struct(inner or {}, zero)
+        elif name in _MAPS and inner:
+            shown[name[:1].upper() + name[1:]] = dict(sorted(inner.items()))
+        else:
+            shown[_go_name(name)] = zero if inner is None else _go_names(inner)
+    return shown
+
+
+def _go_name(name: str) -> str:
+    if name.startswith("seLinux"):
+        return f"SELinux{name[7:]}"
+    return _ACRONYMS.get(name) or name[:1].upper() + name[1:]
 
 
 def _go_names(value: Any) -> Any:
-    """Kubernetes prints its internal structs, whose fields start with a capital."""
     if isinstance(value, dict):
-        return {key[:1].upper() + key[1:]: _go_names(inner) for key, inner in value.items()}
+        return as_struct(value, dict.fromkeys(value))
     return [_go_names(inner) for inner in value] if isinstance(value, list) else value

@@ -33,9 +33,9 @@ def check_base64(kind: str, values: dict[str, Any] | None) -> None:
 
 def _first_illegal(text: str) -> int | None:
     """Where Go's decoder stops, or None: groups of four, padded at the very end, line breaks anywhere."""
-    if _WELL_FORMED.fullmatch(text):
-        return None
     compact = text.replace("\n", "").replace("\r", "")
+    if _WELL_FORMED.fullmatch(compact):
+        return None
     matched = _ALPHABET.match(compact)
     end = matched.end() if matched else 0
     if end == len(compact):
@@ -45,7 +45,7 @@ def _first_illegal(text: str) -> int | None:
     padded = end + 4 - end % 4
     if padded > len(compact):
         return len(compact)
-    return end + 1 if compact[end:padded].strip("=") else padded if len(compact) > padded else None
+    return end if compact[end:padded].strip("=") else padded
 
 
 def decoded_size(text: str) -> int:

@@ -125,7 +125,8 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     for index, address in enumerate((new.get("status") or {}).get("addresses") or ()):
         key = (address.get("type"), address.get("address"))
         if key in seen:
-            errors.append(duplicate(f"status.addresses[{index}]", address))
+            shown = as_struct(address, {"type": "", "address": ""})
+            errors.append(duplicate(f"status.addresses[{index}]", shown))
         seen.add(key)
     return errors
 

@@ -19,6 +19,17 @@ from danlu.meta.wellknown import PERSISTENT_VOLUME_CLAIM
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 DATA_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+_FIELDS: Object = {
+    "accessModes": None,
+    "selector": None,
+    "resources": {"limits": None, "requests": None},
+    "volumeName": "",
+    "storageClassName": None,
+    "volumeMode": None,
+    "dataSource": None,
+    "dataSourceRef": None,
+    "volumeAttributesClassName": None,
+}
 FIXED = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n{diff}"
 )
@@ -85,7 +96,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         compared.pop("volumeAttributesClassName", None)
         expected.pop("volumeAttributesClassName", None)
     if compared != expected:
-        errors.append(forbidden("spec", FIXED.format(diff=diff_of(expected, compared))))
+        errors.append(forbidden("spec", FIXED.format(diff=diff_of(expected, compared, _FIELDS))))
     errors += _shrink_errors(spec, before, (old.get("status") or {}).get("capacity") or {})
     return errors + immutable_errors("volumeMode", spec.get("volumeMode"), before.get("volumeMode"))
 

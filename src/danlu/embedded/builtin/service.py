@@ -70,6 +70,8 @@ def default(obj: Object) -> None:
         spec["externalTrafficPolicy"] = "Cluster"
     if spec.get("internalTrafficPolicy") is None and spec["type"] in WITH_CLUSTER_IP:
         spec["internalTrafficPolicy"] = "Cluster"
+    elif spec["type"] == "ExternalName":
+        spec.pop("internalTrafficPolicy", None)
     if spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
         spec["allocateLoadBalancerNodePorts"] = True
     _default_status(obj, spec)
