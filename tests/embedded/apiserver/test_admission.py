@@ -42,6 +42,25 @@ async def test_the_chain_asks_only_those_concerned(world: Any) -> None:
     assert seen == ["mutate", "validate"]
 
 
+async def test_a_refusal_names_the_prefix_until_there_is_a_name(world: Any, make_pod: Any) -> None:
+    """As Kubernetes: mutating plugins run before the name is made up, validating ones after."""
+
+    class No(Handler):
+        def mutate(self, a: Attributes) -> None:
+            if a.dry_run:
+                raise a.forbidden("no")
+
+        def validate(self, a: Attributes) -> None:
+            raise a.forbidden("no")
+
+    pod = make_pod("job-abcde")
+    pod["metadata"]["generateName"] = "job-"
+    with pytest.raises(Forbidden, match='pods "job-" is forbidden: no'):
+        Chain([No()]).mutate(world.write("CREATE", k.POD, pod, dry_run=True))
+    with pytest.raises(Forbidden, match='pods "job-abcde" is forbidden: no'):
+        Chain([No()]).validate(world.write("CREATE", k.POD, pod))
+
+
 async def test_namespaces_live_and_die(world: Any) -> None:
     plugin = NamespaceLifecycle(world.store)
 

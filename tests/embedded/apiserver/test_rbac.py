@@ -207,7 +207,7 @@ async def test_binding_needs_the_rights_or_the_verb(world: Any) -> None:
 
     with pytest.raises(Forbidden, match="attempting to grant RBAC permissions not currently held"):
         plugin.validate(world.write("CREATE", k.ROLE_BINDING, binding("strong")))
-    with pytest.raises(NotFound, match=f'clusterrole.{RBAC} "gone" not found'):
+    with pytest.raises(NotFound, match=f'rolebindings.{RBAC} "gone" not found'):
         plugin.validate(world.write("CREATE", k.ROLE_BINDING, binding("gone")))
     world.put(k.ROLE, "binder", "lab", rules=[rule(RBAC, "clusterroles", "bind", "strong")])
     bind(world, "binder", "binder", user(), "lab", "Role")

@@ -150,6 +150,9 @@ async def test_who_is_asking(authenticator: Authenticator) -> None:
     assert (nobody.name, nobody.groups) == ("system:anonymous", ("system:unauthenticated",))
     bob = authenticator.authenticate({"authorization": "Bearer secret-1"}, None)
     assert (bob.name, bob.uid, bob.groups) == ("bob", "bob-uid", ("dev", "ops", "system:authenticated"))
+    protocols = "v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.c2VjcmV0LTE"
+    assert authenticator.authenticate({"sec-websocket-protocol": protocols}, None).name == "bob"
+    assert authenticator.authenticate({"authorization": "Basic Ym9i"}, None).name == "system:anonymous"
     for bad in ("Bearer nonsense", "bearer a.b.c", "Bearer \x00"):
         with pytest.raises(Unauthorized):
             authenticator.authenticate({"authorization": bad}, None)

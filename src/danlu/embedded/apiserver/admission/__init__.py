@@ -39,14 +39,16 @@ class Attributes:
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    mutating: bool = False  # kept by the chain
 
     def forbidden(self, text: str) -> Forbidden:
-        """The refusal of a plugin, naming the object as far as it has a name."""
+        """The refusal of a plugin. Kubernetes mutates before it makes a name up, and so names the prefix there."""
         kind = self.served.kind
-        name = self.name
-        if not name:
-            meta = (self.obj or {}).get("metadata") or {}
-            name = meta.get("name") or meta.get("generateName") or "Unknown"
+        meta = (self.obj or {}).get("metadata") or {}
+        prefix = meta.get("generateName") or ""
+        name = self.name or meta.get("name") or prefix or "Unknown"
+        if self.mutating and prefix and self.operation == CREATE and name.startswith(prefix):
+            name = prefix
         return resource_forbidden(kind.plural, kind.group, name, text)
 
 
@@ -77,6 +79,7 @@ class Chain:
         self._validating: dict[str, tuple[Step, ...]] = {}
 
     def mutate(self, a: Attributes) -> None:
+        a.mutating = True
         resource = a.served.key
         steps = self._mutating.get(resource)
         if steps is None:
@@ -85,6 +88,7 @@ class Chain:
             step(a)
 
     def validate(self, a: Attributes) -> None:
+        a.mutating = False
         resource = a.served.key
         steps = self._validating.get(resource)
         if steps is None:

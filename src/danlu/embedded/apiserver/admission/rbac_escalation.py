@@ -55,8 +55,8 @@ class RbacEscalation(Handler):
             return
         try:
             rules = self._authorizer.referenced_rules(reference, a.namespace)
-        except UnknownRole as error:
-            raise NotFound(str(error), {"name": name, "group": RBAC_GROUP, "kind": plural.removesuffix("s")}) from None
+        except UnknownRole:
+            raise NotFound.of(a.served.kind.plural, name, RBAC_GROUP) from None  # the binding's kind, as upstream
         self._require(a, [rule.rule for rule in rules])
 
     def _require(self, a: Attributes, wanted: Iterable[Object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
@@ -27,6 +28,7 @@ ANONYMOUS = "system:anonymous"
 UNAUTHENTICATED = "system:unauthenticated"
 _ACCOUNT = "system:serviceaccount:"
 _EXTRA = "impersonate-extra-"
+_WEBSOCKET_TOKEN = "base64url.bearer.authorization.k8s.io."
 _KEPT_CERTIFICATES = 1024
 
 
@@ -60,16 +62,13 @@ class Authenticator:
     def _sender(self, headers: Mapping[str, str], peer_certificate: bytes | None) -> User:
         if peer_certificate is not None:
             return self._certificates.get(peer_certificate) or self._read_certificate(peer_certificate)
-        authorization = headers.get("authorization", "")
-        if authorization:
-            scheme, _, token = authorization.partition(" ")
-            token = token.strip()
-            if scheme.lower() == "bearer" and token:
-                try:
-                    return self.review(token, ())[0]
-                except BadToken:
-                    raise Unauthorized("Unauthorized") from None
-        return User(ANONYMOUS, "", (UNAUTHENTICATED,))
+        token = _bearer_token(headers)
+        if not token:
+            return User(ANONYMOUS, "", (UNAUTHENTICATED,))
+        try:
+            return self.review(token, ())[0]
+        except BadToken:
+            raise Unauthorized("Unauthorized") from None
 
     def _read_certificate(self, der: bytes) -> User:
         try:
@@ -127,6 +126,21 @@ class Authenticator:
             raise access_forbidden(
                 user.name, "impersonate", group, resource, subresource, namespace, name, reason=decision.reason
             )
+
+
+def _bearer_token(headers: Mapping[str, str]) -> str:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    # A browser cannot set headers on a WebSocket; it hides the token among the protocols it offers.
+    for protocol in headers.get("sec-websocket-protocol", "").split(","):
+        _, found, encoded = protocol.strip().partition(_WEBSOCKET_TOKEN)
+        if found:
+            try:
+                return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+            except ValueError:
+                raise Unauthorized("Unauthorized") from None
+    return ""
 
 
 def _values(header: str) -> list[str]:
