@@ -36,9 +36,7 @@ class Script:
         asked = dict(query)
         if "watch" not in asked:
             items, version = self.lists.pop(0)
-            return TransportResponse(
-                200, {}, orjson.dumps({"metadata": {"resourceVersion": version}, "items": items})
-            )
+            return TransportResponse(200, {}, orjson.dumps({"metadata": {"resourceVersion": version}, "items": items}))
         self.since.append(asked["resourceVersion"])
         if not self.watches:
             self.asked.set()

@@ -6,7 +6,14 @@ conditions, events and messages are those of Kubernetes.
 
 from __future__ import annotations
 
+from danlu.embedded.controllers import daemonset, deployment, job, replicaset, statefulset
 from danlu.runtime.manager import Factory
 
 # What runs, in the order in which it is started; each makes its controller from the shared manager.
-CONTROLLERS: tuple[Factory, ...] = ()
+CONTROLLERS: tuple[Factory, ...] = (
+    job.make,
+    replicaset.make,
+    deployment.make,
+    statefulset.make,
+    daemonset.make,
+)
