@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from danlu.embedded.scheduler import gangs
+from danlu.embedded.scheduler.gangs import Gang, GangRefusal, Placement
+from danlu.embedded.scheduler.podinfo import PodInfo
+from danlu.embedded.scheduler.preemption import Plan
+from danlu.embedded.scheduler.queue import SchedulingQueue
+from danlu.meta.kind import Object
+
+from .worlds import World, node, pod
+
+
+def test_the_least_important_victims_on_the_cheapest_node() -> None:
+    world = World(node("a", cpu="2"), node("b", cpu="2"))
+    world.put(pod("a1", requests={"cpu": "1"}, priority=5), "a")
+    world.put(pod("a2", requests={"cpu": "1"}, priority=7), "a")
+    world.put(pod("b1", requests={"cpu": "2"}, priority=6), "b")
+    found = world.preempt(pod("p", requests={"cpu": "1"}, priority=10))
+    assert isinstance(found, Plan)
+    assert (found.node, [victim.name for victim in found.victims]) == ("a", ["a1"])
+
+
+def test_never_preempts() -> None:
+    world = World(node("a", cpu="1"))
+    world.put(pod("low", requests={"cpu": "1"}), "a")
+    asked = pod("p", requests={"cpu": "1"}, priority=10, preemptionPolicy="Never")
+    assert world.refused(asked) == (
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
+    )
+
+
+def test_room_that_was_made_is_kept_for_the_preemptor() -> None:
+    world = World(node("a", cpu="1"))
+    chosen = pod("high", requests={"cpu": "1"}, priority=10)
+    world.cache.nominate(PodInfo(chosen), "a")
+    assert world.place(pod("low", requests={"cpu": "1"})) == "0/1 nodes are available: 1 Insufficient cpu."
+    assert world.place(chosen) == "a"
+
+
+def gang_pods(count: int, gpus: int) -> list[PodInfo]:
+    return [PodInfo(pod(f"g{i}", requests={"nvidia.com/gpu": str(gpus)})) for i in range(count)]
+
+
+def gpu_nodes(*counts: int) -> list[Object]:
+    return [node(f"n{i}", extended={"nvidia.com/gpu": str(count)}) for i, count in enumerate(counts)]
+
+
+def test_a_gang_is_placed_whole_or_not_at_all() -> None:
+    world = World(*gpu_nodes(2, 2))
+    refused = gangs.place(Gang("default/train", 4), gang_pods(4, 2), 0, world.placer)
+    assert isinstance(refused, GangRefusal)
+    assert refused.message == (
+        'gang "default/train" needs 4 pods at once and only 2 can be placed: '
+        "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
+    )
+    assert not world.cache.pods
+    placed = gangs.place(Gang("default/train", 4), gang_pods(4, 1), 0, world.placer)
+    assert isinstance(placed, Placement)
+    assert len(placed.placed) == 4
+    assert len(world.cache.pods) == 4
+
+
+def test_a_gang_may_be_larger_than_it_needs_to_be() -> None:
+    world = World(*gpu_nodes(1, 1))
+    placed = gangs.place(Gang("d/t", 2), gang_pods(3, 1), 0, world.placer)
+    assert isinstance(placed, Placement)
+    assert (len(placed.placed), [left.name for left in placed.left]) == (2, ["g2"])
+
+
+def test_a_gang_that_only_fits_packed() -> None:
+    world = World(*gpu_nodes(4, 4))
+    small = gang_pods(4, 1)
+    large = PodInfo(pod("large", requests={"nvidia.com/gpu": "4"}))
+    placed = gangs.place(Gang("d/t", 5), [*small, large], 0, world.placer)
+    assert isinstance(placed, Placement)
+    assert len(placed.placed) == 5
+
+
+def test_a_gang_waits_for_its_members() -> None:
+    refused = gangs.place(Gang("d/t", 3), gang_pods(1, 1), 1, World(*gpu_nodes(4)).placer)
+    assert isinstance(refused, GangRefusal)
+    assert refused.message == 'gang "d/t" waits for 1 more of its 3 pods to be created'
+
+
+def test_the_queue() -> None:
+    now = [100.0]
+    queue = SchedulingQueue(lambda: now[0])
+    for name, priority in (("low", 0), ("high", 5), ("low2", 0)):
+        queue.add(PodInfo(pod(name, priority=priority)))
+    popped = [queue.pop() for _ in range(3)]
+    assert [entry.pod.name for entry in popped if entry] == ["high", "low", "low2"]
+    assert queue.pop() is None
+    first = popped[0]
+    assert first is not None
+    queue.refused(first, {"node changed"}, queue.cycle)
+    assert not queue.wake("pod gone")
+    assert queue.pop() is None
+    assert queue.wake("node changed")
+    again = queue.pop()  # nothing else to do: its rest is cut short
+    assert again is first
+    since = queue.cycle
+    queue.wake("node changed")  # while it is being tried
+    queue.refused(first, {"node changed"}, since)
+    assert queue.pop() is first
+    queue.refused(first, {"node changed"}, queue.cycle, errored=True)
+    assert queue.pop() is None
+    now[0] += 10
+    assert queue.pop() is first
+    queue.remove(first.pod.uid)
+    assert first.pod.uid not in queue
