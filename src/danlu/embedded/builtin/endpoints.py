@@ -102,4 +102,5 @@ SERVED = ServedKind(
     default=default,
     validate=validate,
     validate_update=validate_update,
+    create_on_update=True,
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from danlu.embedded.apiserver.served import Column, ServedKind
-from danlu.embedded.builtin.hooks import NAME, schema_of
+from danlu.embedded.apiserver.served import ServedKind
+from danlu.embedded.builtin.hooks import schema_of
 from danlu.embedded.builtin.quantities import canonicalise, not_a_quantity, parsed
 from danlu.embedded.builtin.resources import any_name_texts, container_name_texts, overcommit_allowed
 from danlu.meta import names
@@ -131,11 +131,8 @@ SERVED = ServedKind(
     kind=LIMIT_RANGE,
     schema=schema_of("io.k8s.api.core.v1.LimitRange"),
     name_errors=names.as_dns_subdomain,
-    columns=(
-        NAME,
-        Column("Created At", lambda obj: (obj.get("metadata") or {}).get("creationTimestamp"), type="date"),
-    ),
     default=default,
     validate=validate,
     validate_update=lambda new, _old: validate(new),
+    create_on_update=True,
 )

@@ -10,7 +10,7 @@ from danlu.embedded.apiserver.subresources.log import LOG
 from danlu.embedded.apiserver.subresources.portforward import PORT_FORWARD
 from danlu.embedded.apiserver.subresources.proxy import POD_PROXY
 from danlu.embedded.builtin.hooks import AGE, NAME, first_generation, keep_status, name_of, next_generation, schema_of
-from danlu.embedded.builtin.podspec import default_pod, merge_matched_keys, quality_of_service
+from danlu.embedded.builtin.podspec import default_pod, merge_matched_keys, pod_warnings, quality_of_service
 from danlu.embedded.builtin.podtable import (
     ip_of,
     node_of,
@@ -76,13 +76,15 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def warnings(obj: Object) -> list[str]:
-    texts = names.dns_label(name_of(obj))
-    if not texts:
-        return []
-    return [
-        "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
-        f"a DNS label is recommended: [{' '.join(texts)}]"
-    ]
+    found = pod_warnings(obj)
+    texts = names.as_dns_label(name_of(obj))
+    if texts:
+        found.insert(
+            0,
+            "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
+            f"a DNS label is recommended: [{' '.join(texts)}]",
+        )
+    return found
 
 
 def grace(obj: Object, asked: int | None) -> int | None:

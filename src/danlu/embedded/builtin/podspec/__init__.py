@@ -17,6 +17,7 @@ from danlu.embedded.builtin.podspec.defaulting import (
 from danlu.embedded.builtin.podspec.placement import merge_matched_keys
 from danlu.embedded.builtin.podspec.quality import quality_of_service
 from danlu.embedded.builtin.podspec.validation import validate_pod_spec, validate_pod_template
+from danlu.embedded.builtin.podspec.warnings import pod_warnings
 
 __all__ = [
     "default_claim_spec",
@@ -24,6 +25,7 @@ __all__ = [
     "default_pod_spec",
     "default_pod_template",
     "merge_matched_keys",
+    "pod_warnings",
     "quality_of_service",
     "validate_pod_spec",
     "validate_pod_template",
