@@ -106,8 +106,8 @@ class ServiceAccountTokens:
     def fill_secret(self, secret: Object, account: Object, authority_pem: str) -> bool:
         """Fill a Secret of type kubernetes.io/service-account-token; says whether anything changed."""
         meta, account_meta = secret["metadata"], account["metadata"]
-        annotations = meta.setdefault("annotations", {})
-        data = secret.setdefault("data", {})
+        annotations = meta["annotations"] = meta.get("annotations") or {}
+        data = secret["data"] = secret.get("data") or {}
         wanted = {"ca.crt": _base64(authority_pem), "namespace": _base64(meta["namespace"])}
         changed: bool = annotations.get(ACCOUNT_UID) != account_meta["uid"]
         annotations[ACCOUNT_UID] = account_meta["uid"]
