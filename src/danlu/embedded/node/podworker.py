@@ -23,6 +23,7 @@ from pathlib import Path
 from danlu import errors
 from danlu.embedded.node import adoption, environment, launch, logs, probes, status, volumes
 from danlu.embedded.node.context import NodeContext
+from danlu.embedded.node.devices import DeviceError
 from danlu.embedded.node.images import ImageError
 from danlu.embedded.node.processes import LOST, LOST_MESSAGE, Container, Containers, ProcessError
 from danlu.embedded.node.publisher import Publisher
@@ -264,6 +265,8 @@ class PodWorker:
 
     def _next_step(self) -> _Member | str | float | None:
         """A container to start; "finished"; or how long to wait (None: until something happens)."""
+        if self._stop.is_set():
+            return None  # whoever waits for that takes over
         if self._past_deadline():
             self.end(*DEADLINE)
             return None
@@ -362,6 +365,9 @@ class PodWorker:
             return
         except errors.ApiError as error:
             self._not_created(member, "CreateContainerConfigError", error.message)
+            return
+        except DeviceError as error:
+            self.end("UnexpectedAdmissionError", f"Allocate failed due to {error}, which is unexpected")
             return
         self._note_backoff(member)
         await self._drop_layers(member)

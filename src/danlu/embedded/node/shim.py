@@ -543,10 +543,11 @@ def exit_code(status: int) -> int:
 
 
 def start_time(pid: int) -> int:
-    """When the process started, in clock ticks: with the pid it names one process for good. 0 when there is none."""
+    """When the process started, in clock ticks: with the pid it names one process for good. 0 when it is not alive."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
+            fields = file.read().rpartition(b")")[2].split()
+        return 0 if fields[0] in b"ZX" else int(fields[19])
     except (OSError, IndexError, ValueError):
         return 0
 

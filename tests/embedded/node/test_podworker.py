@@ -1,0 +1,330 @@
+"""Pods on a real node behind a real API server: what a user sees of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from danlu import errors
+from danlu.client.client import Client
+from danlu.embedded.cluster import Cluster
+from danlu.embedded.node import eviction, logs
+from danlu.embedded.node.agent import Agent
+from danlu.embedded.node.settings import NodeSettings
+from danlu.meta import conditions
+from danlu.meta.kind import Object
+from danlu.meta.wellknown import CONFIG_MAP, EVENT, NODE, POD
+from danlu.settings import NodeShare
+
+NODE_NAME = "n1"
+QUICK = NodeSettings(first_backoff_s=0.4, longest_backoff_s=0.8, retry_s=0.2, eviction_period_s=3600.0)
+PATIENCE_S = 30.0
+
+
+def make_agent(cluster: Cluster, settings: NodeSettings = QUICK) -> Agent:
+    share = NodeShare(NODE_NAME, cpu=2, memory=4 << 30)
+    return Agent(
+        cluster.component(f"system:node:{NODE_NAME}"), cluster.directory.root, shares=[share], settings=settings
+    )
+
+
+@pytest.fixture
+async def agent(cluster: Cluster) -> AsyncIterator[Agent]:
+    made = make_agent(cluster)
+    await made.start()
+    yield made
+    await made.stop(kill_pods=True)
+
+
+def pod(name: str, *command: str, **spec: Any) -> Object:
+    container: Object = {"name": "c", "image": "busybox", "command": list(command), **spec.pop("container", {})}
+    whole = {
+        "nodeName": NODE_NAME, "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 1,
+        "containers": [container], **spec,
+    }  # fmt: skip
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": whole}
+
+
+async def run(client: Client, made: Object, until: Callable[[Object], bool]) -> Object:
+    await client.create(POD, made, "default")
+    return await reach(client, made["metadata"]["name"], until)
+
+
+async def reach(client: Client, name: str, until: Callable[[Object], bool]) -> Object:
+    found: Object = {}
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                found = await client.get(POD, name, "default")
+                if until(found):
+                    return found
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(json.dumps(found.get("status"), indent=1)) from None
+
+
+async def gone(client: Client, name: str) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                await client.get(POD, name, "default")
+            except errors.NotFound:
+                return
+            await asyncio.sleep(0.01)
+
+
+def in_phase(*phases: str) -> Callable[[Object], bool]:
+    return lambda found: found["status"].get("phase") in phases
+
+
+def waits_for(reason: str) -> Callable[[Object], bool]:
+    return lambda found: state(found).get("waiting", {}).get("reason") == reason
+
+
+def state(found: Object, name: str = "c") -> Object:
+    for key in ("containerStatuses", "initContainerStatuses"):
+        for entry in found["status"].get(key) or ():
+            if entry["name"] == name:
+                return dict(entry["state"])
+    return {}
+
+
+def ready(found: Object) -> bool:
+    return conditions.is_true(found["status"].get("conditions"), "Ready")
+
+
+async def reasons(client: Client, name: str) -> list[tuple[str, str]]:
+    await asyncio.sleep(0.1)  # events are written behind the caller's back
+    found = (await client.list(EVENT, "default", fields=f"involvedObject.name={name}")).items
+    return [(event["reason"], event["message"]) for event in found]
+
+
+def text_of(agent: Agent, found: Object, attempt: int = 0) -> str:
+    return Path(logs.path_for(str(agent.data_dir), found["metadata"]["uid"], "c", attempt)).read_text()
+
+
+async def test_the_node_is_there(agent: Agent, client: Client) -> None:
+    node = await client.get(NODE, NODE_NAME)
+    assert conditions.is_true(node["status"]["conditions"], "Ready")
+    assert node["status"]["allocatable"]["cpu"] == "2"
+    assert node["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.36")
+    assert node["metadata"]["labels"]["kubernetes.io/hostname"] == NODE_NAME
+
+
+async def test_a_pod_runs_to_its_end(agent: Agent, client: Client) -> None:
+    made = pod("p", "sh", "-c", "echo hello; echo why > /dev/termination-log; exit 3", restartPolicy="Never")
+    found = await run(client, made, in_phase("Failed"))
+    ended = state(found)["terminated"]
+    assert (ended["exitCode"], ended["reason"], ended["message"]) == (3, "Error", "why\n")
+    assert text_of(agent, found) == "hello\n"
+    assert [reason for reason, _ in await reasons(client, "p")] == ["Pulled", "Created", "Started"]
+
+
+async def test_success(agent: Agent, client: Client) -> None:
+    found = await run(client, pod("p", "true", restartPolicy="OnFailure"), in_phase("Succeeded", "Failed"))
+    assert found["status"]["phase"] == "Succeeded"
+    assert state(found)["terminated"]["reason"] == "Completed"
+    condition = conditions.get(found["status"]["conditions"], "Ready")
+    assert condition is not None
+    assert condition["reason"] == "PodCompleted"
+
+
+async def test_running_has_an_address_and_deletion_ends_it(agent: Agent, client: Client) -> None:
+    found = await run(client, pod("p", "sleep", "1000"), ready)
+    assert found["status"]["podIP"].startswith("127.64.")
+    assert found["status"]["phase"] == "Running"
+    pid = agent.workers[found["metadata"]["uid"]].running[0].pid
+    await client.delete(POD, "p", "default")
+    await gone(client, "p")
+    assert not Path(f"/proc/{pid}").exists()
+    for _ in range(100):
+        if not agent.containers.pod_folder(found["metadata"]["uid"]).exists():
+            break
+        await asyncio.sleep(0.02)
+    assert not agent.containers.pod_folder(found["metadata"]["uid"]).exists()
+
+
+async def test_who_does_not_listen_is_killed_after_the_grace(agent: Agent, client: Client) -> None:
+    await run(client, pod("p", "sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"), ready)
+    await client.delete(POD, "p", "default", grace=1)
+    await gone(client, "p")
+
+
+async def test_crashes_wait_longer_each_time(agent: Agent, client: Client) -> None:
+    found = await run(client, pod("p", "false"), waits_for("CrashLoopBackOff"))
+    assert found["status"]["phase"] == "Running"
+    assert "restarting failed container=c pod=p_default(" in state(found)["waiting"]["message"]
+    found = await reach(client, "p", lambda p: p["status"]["containerStatuses"][0]["restartCount"] >= 3)
+    assert found["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 1
+
+
+async def test_a_command_that_is_not_there(agent: Agent, client: Client) -> None:
+    found = await run(client, pod("p", "foo", restartPolicy="Never"), in_phase("Failed"))
+    ended = state(found)["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (128, "StartError")
+    assert ended["message"] == 'exec: "foo": executable file not found in $PATH'
+
+
+async def test_init_containers_and_sidecars(agent: Agent, client: Client) -> None:
+    first = {"name": "first", "image": "busybox", "command": ["sh", "-c", "echo 1 > /work/first"]}
+    sidecar = {"name": "side", "image": "busybox", "command": ["sleep", "1000"], "restartPolicy": "Always"}
+    second = {"name": "second", "image": "busybox", "command": ["test", "-f", "/work/first"]}
+    mount = {"volumeMounts": [{"name": "work", "mountPath": "/work"}]}
+    made = pod(
+        "p", "cat", "/work/first", restartPolicy="Never", container=mount,
+        initContainers=[{**first, **mount}, sidecar, {**second, **mount}], volumes=[{"name": "work", "emptyDir": {}}],
+    )  # fmt: skip
+    found = await run(client, made, in_phase("Succeeded", "Failed"))
+    assert found["status"]["phase"] == "Succeeded"
+    assert text_of(agent, found) == "1\n"
+    assert "terminated" in state(found, "side")
+
+
+async def test_a_failed_init_container_fails_the_pod(agent: Agent, client: Client) -> None:
+    init = [{"name": "i", "image": "busybox", "command": ["false"]}]
+    found = await run(client, pod("p", "true", restartPolicy="Never", initContainers=init), in_phase("Failed"))
+    assert state(found) == {"waiting": {"reason": "PodInitializing"}}
+
+
+async def test_what_is_missing_is_waited_for(agent: Agent, client: Client) -> None:
+    environment = {"envFrom": [{"configMapRef": {"name": "later"}}]}
+    made = pod("p", "sh", "-c", "echo $WORD", restartPolicy="Never", container=environment)
+    found = await run(client, made, waits_for("CreateContainerConfigError"))
+    assert state(found)["waiting"]["message"] == 'configmap "later" not found'
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "later"}, "data": {"WORD": "now"}}
+    await client.create(CONFIG_MAP, config, "default")
+    found = await reach(client, "p", in_phase("Succeeded"))
+    assert text_of(agent, found) == "now\n"
+
+
+async def test_an_image_without_a_command(agent: Agent, client: Client) -> None:
+    made = pod("p")
+    made["spec"]["containers"] = [{"name": "c", "image": "example.com/unknown"}]
+    found = await run(client, made, waits_for("CreateContainerError"))
+    assert "no command specified" in state(found)["waiting"]["message"]
+
+
+async def test_strict_images(cluster: Cluster, client: Client) -> None:
+    strict = NodeSettings(strict_images=True, retry_s=0.2)
+    agent = make_agent(cluster, strict)
+    await agent.start()
+    made = pod("p", "true", container={"image": "example.com/unknown:1"})
+    await run(client, made, waits_for("ErrImagePull"))
+    await reach(client, "p", waits_for("ImagePullBackOff"))
+    assert ("Failed", "Error: ErrImagePull") in await reasons(client, "p")
+    await agent.stop(kill_pods=True)
+
+
+async def test_deadline(agent: Agent, client: Client) -> None:
+    found = await run(client, pod("p", "sleep", "1000", activeDeadlineSeconds=1), in_phase("Failed"))
+    assert found["status"]["reason"] == "DeadlineExceeded"
+
+
+async def test_too_much_memory(agent: Agent, client: Client) -> None:
+    limits = {"resources": {"limits": {"memory": "40Mi"}}}
+    hungry = "a=x; while :; do a=$a$a; done"
+    found = await run(client, pod("p", "sh", "-c", hungry, restartPolicy="Never", container=limits), in_phase("Failed"))
+    ended = state(found)["terminated"]
+    assert (ended["reason"], ended["exitCode"]) == ("OOMKilled", 137)
+
+
+async def test_cpu_limits_set_thread_counts(agent: Agent, client: Client) -> None:
+    limits = {"resources": {"limits": {"cpu": "1500m"}}, "env": [{"name": "MKL_NUM_THREADS", "value": "7"}]}
+    script = "echo $OMP_NUM_THREADS $MKL_NUM_THREADS"
+    found = await run(
+        client, pod("p", "sh", "-c", script, restartPolicy="Never", container=limits), in_phase("Succeeded")
+    )
+    assert text_of(agent, found) == "2 7\n"
+
+
+async def test_readiness_and_liveness(agent: Agent, client: Client) -> None:
+    probes = {
+        "readinessProbe": {"exec": {"command": ["test", "-f", "/tmp/ready"]}, "periodSeconds": 1},
+        "livenessProbe": {
+            "exec": {"command": ["test", "!", "-f", "/tmp/ill"]},
+            "periodSeconds": 1,
+            "failureThreshold": 1,
+        },
+    }
+    script = "sleep 0.5; touch /tmp/ready; sleep 2; touch /tmp/ill; sleep 1000"
+    await run(client, pod("p", "sh", "-c", script, container=probes), in_phase("Running"))
+    found = await reach(client, "p", ready)
+    assert found["status"]["containerStatuses"][0]["restartCount"] == 0
+    await reach(client, "p", lambda p: p["status"]["containerStatuses"][0]["restartCount"] == 1)
+    told = dict(await reasons(client, "p"))
+    assert told["Killing"] == "Container c failed liveness probe, will be restarted"
+
+
+async def test_hooks(agent: Agent, client: Client, tmp_path: Path) -> None:
+    hooks = {
+        "lifecycle": {
+            "postStart": {"exec": {"command": ["sh", "-c", "echo started > /out/started"]}},
+            "preStop": {"exec": {"command": ["sh", "-c", "echo stopping > /out/stopping"]}},
+        },
+        "volumeMounts": [{"name": "out", "mountPath": "/out"}],
+    }
+    folder = tmp_path / "out"
+    folder.mkdir()
+    volume = {"name": "out", "hostPath": {"path": str(folder)}}
+    await run(client, pod("p", "sleep", "1000", container=hooks, volumes=[volume]), ready)
+    assert (folder / "started").read_text() == "started\n"
+    await client.delete(POD, "p", "default")
+    await gone(client, "p")
+    assert (folder / "stopping").read_text() == "stopping\n"
+
+
+async def test_what_does_not_fit_is_refused(agent: Agent, client: Client) -> None:
+    large = {"resources": {"requests": {"cpu": "3"}}}
+    found = await run(client, pod("p", "true", container=large), in_phase("Failed"))
+    assert found["status"]["reason"] == "OutOfcpu"
+    assert found["status"]["message"] == (
+        "Pod was rejected: Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000"
+    )
+
+
+async def test_eviction(agent: Agent, client: Client) -> None:
+    await run(client, pod("p", "sleep", "1000"), ready)
+    agent.settings = NodeSettings(evict_memory_below=1 << 60)
+    await agent._check_machine()
+    found = await reach(client, "p", in_phase("Failed"))
+    assert found["status"]["reason"] == "Evicted"
+    assert found["status"]["message"].startswith("The node was low on resource: memory. Threshold quantity: ")
+    node = await client.get(NODE, NODE_NAME)
+    assert conditions.is_true(node["status"]["conditions"], eviction.MEMORY_PRESSURE)
+    agent.settings = QUICK
+
+
+async def test_pods_go_on_without_the_node_and_are_taken_up_again(cluster: Cluster, client: Client) -> None:
+    first = make_agent(cluster)
+    await first.start()
+    stays = await run(client, pod("stays", "sleep", "1000"), ready)
+    await run(client, pod("ends", "sh", "-c", "sleep 0.5; exit 4", restartPolicy="Never"), ready)
+    dropped = await run(client, pod("dropped", "sleep", "1000"), ready)
+    pids = {name: first.workers[p["metadata"]["uid"]].running[0].pid for name, p in (("s", stays), ("d", dropped))}
+    await first.stop(kill_pods=False)
+    assert Path(f"/proc/{pids['s']}").exists()
+    await client.delete(POD, "dropped", "default", grace=0)
+    second = make_agent(cluster)
+    await second.start()
+    found = await reach(client, "ends", in_phase("Failed"))
+    assert state(found)["terminated"]["exitCode"] == 4
+    for _ in range(500):
+        if stays["metadata"]["uid"] in second.workers and second.workers[stays["metadata"]["uid"]].running:
+            break
+        await asyncio.sleep(0.01)
+    assert second.workers[stays["metadata"]["uid"]].running[0].pid == pids["s"]
+    again = await client.get(POD, "stays", "default")
+    assert again["status"]["containerStatuses"] == stays["status"]["containerStatuses"]
+    assert again["status"]["podIP"] == stays["status"]["podIP"]
+    for _ in range(500):
+        if not Path(f"/proc/{pids['d']}").exists():
+            break
+        await asyncio.sleep(0.01)
+    assert not Path(f"/proc/{pids['d']}").exists()
+    await second.stop(kill_pods=True)
+    assert not Path(f"/proc/{pids['s']}").exists()

@@ -1,0 +1,216 @@
+"""Containers as processes: the real spawner, the real shim."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from danlu.embedded.node import adoption
+from danlu.embedded.node.processes import Container, Containers, ExecError, ProcessError, Spawner
+from danlu.embedded.node.shim import LaunchSpec, start_time
+
+POD = "11111111-2222-3333-4444-555555555555"
+
+
+@pytest.fixture
+async def containers(tmp_path: Path) -> AsyncIterator[Containers]:
+    spawner = Spawner()
+    await spawner.start()
+    made = Containers(tmp_path, spawner)
+    yield made
+    for container in made.running_in(POD):
+        await made.signal(container.id, signal.SIGKILL)
+        await asyncio.wait_for(container.ended.wait(), 10)
+    await made.close()
+    await spawner.stop()
+
+
+def spec(containers: Containers, name: str, argv: list[str], **more: Any) -> LaunchSpec:
+    folder = containers.folder(POD, name, 0)
+    box = {
+        "mode": containers.spawner.capabilities.mode,
+        "root": str(folder / "root"),
+        "hostname": "pod",
+        "mounts": [],
+        "cwd": "/",
+    }
+    made: Any = {
+        "id": name, "argv": argv, "env": {"PATH": "/usr/local/bin:/usr/bin:/bin"}, "tty": False, "stdin": False,
+        "stdin_once": False, "log": str(containers.data_dir / f"{name}.log"), "memory_limit": 0, "sandbox": box, **more,
+    }  # fmt: skip
+    return made  # type: ignore[no-any-return]
+
+
+async def start(containers: Containers, argv: list[str], name: str = "c", **more: Any) -> Container:
+    return await containers.start(POD, name, 0, spec(containers, name, argv, **more))
+
+
+async def ended(containers: Containers, container: Container) -> Any:
+    return await asyncio.wait_for(containers.wait(container.id), 20)
+
+
+def said(container: Container) -> str:
+    return Path(container.spec["log"]).read_text()
+
+
+async def test_output_and_exit_code(containers: Containers) -> None:
+    container = await start(containers, ["sh", "-c", "echo out; echo err >&2; exit 3"])
+    exit = await ended(containers, container)
+    assert (exit["exit_code"], exit["reason"], exit["signal"]) == (3, "Error", 0)
+    assert exit["finished_at"] >= exit["started_at"] > 0
+    assert sorted(said(container).split()) == ["err", "out"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "problem"),
+    [
+        (["foo"], 'exec: "foo": executable file not found in $PATH'),
+        (["/no/foo"], 'exec: "/no/foo": stat /no/foo: no such file or directory'),
+        (["/etc/passwd"], 'exec: "/etc/passwd": permission denied'),
+    ],
+)
+async def test_a_program_that_cannot_start(containers: Containers, argv: list[str], problem: str) -> None:
+    container = await start(containers, argv)
+    assert container.exit is not None
+    assert (container.exit["exit_code"], container.exit["reason"]) == (128, "StartError")
+    assert container.exit["message"] == problem
+    assert container.started_at == 0
+
+
+async def test_signals_reach_the_program(containers: Containers) -> None:
+    container = await start(containers, ["sleep", "100"])
+    await containers.signal(container.id, signal.SIGTERM)
+    exit = await ended(containers, container)
+    assert (exit["exit_code"], exit["signal"]) == (143, 15)
+
+
+async def test_nothing_is_left_behind(containers: Containers) -> None:
+    script = "(setsid sleep 1234 & echo $! >&2) ; sleep 4321 & echo $! >&2; exit 0"
+    container = await start(containers, ["sh", "-c", script])
+    await ended(containers, container)
+    for pid in said(container).split():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)
+
+
+async def test_too_much_memory(containers: Containers) -> None:
+    hungry = "a=x; while :; do a=$a$a; done"
+    container = await start(containers, ["sh", "-c", hungry], memory_limit=50 << 20)
+    exit = await ended(containers, container)
+    assert (exit["exit_code"], exit["reason"]) == (137, "OOMKilled")
+
+
+async def test_exec_with_pipes(containers: Containers) -> None:
+    container = await start(containers, ["sleep", "100"])
+    session = await containers.exec(
+        container.id, ["sh", "-c", "hostname; cat; echo $WORD >&2; exit 7"], stdin=True, env={"WORD": "given"}
+    )
+    os.write(session.stdin_fd, b"typed")
+    os.close(session.stdin_fd)
+    assert await asyncio.wait_for(session.wait(), 10) == 7
+    assert os.read(session.stdout_fd, 100) == b"pod\ntyped"
+    assert os.read(session.stderr_fd, 100) == b"given\n"
+
+
+async def test_exec_with_a_terminal(containers: Containers) -> None:
+    container = await start(containers, ["sleep", "100"])
+    session = await containers.exec(container.id, ["sh", "-c", "read go; stty size; test -t 0"], tty=True, stdin=True)
+    session.resize(101, 33)
+    os.write(session.pty_fd, b"go\n")
+    assert await asyncio.wait_for(session.wait(), 10) == 0
+    assert b"33 101" in os.read(session.pty_fd, 1000)
+
+
+async def test_exec_of_nothing(containers: Containers) -> None:
+    container = await start(containers, ["sleep", "100"])
+    with pytest.raises(ExecError, match="executable file not found") as caught:
+        await containers.exec(container.id, ["nothing"])
+    assert caught.value.exit_code == 127
+    await containers.signal(container.id, signal.SIGKILL)
+    await ended(containers, container)
+    with pytest.raises(ProcessError):
+        await containers.exec(container.id, ["true"])
+
+
+async def test_attach(containers: Containers) -> None:
+    container = await start(containers, ["sh", "-c", "read word; echo $word; echo no >&2"], stdin=True)
+    session = await containers.attach(container.id)
+    os.write(session.stdin_fd, b"yes\n")
+    await ended(containers, container)
+    assert os.read(session.stdout_fd, 100) == b"yes\n"
+    assert os.read(session.stderr_fd, 100) == b"no\n"
+
+
+async def test_a_long_path_is_no_obstacle(containers: Containers) -> None:
+    container = await start(containers, ["sleep", "100"], name="n" * 120)
+    assert container.pid
+
+
+# -- adoption
+
+ABANDON = """
+    import asyncio, os, sys
+    from pathlib import Path
+    sys.path.insert(0, {here!r})
+    from test_processes import *
+
+    async def main():
+        spawner = Spawner()
+        await spawner.start()
+        containers = Containers(Path({data!r}), spawner)
+        await start(containers, ["sleep", "1000"], name="runs")
+        await start(containers, ["sh", "-c", "sleep 0.2; exit 5"], name="ends")
+        os.kill(os.getpid(), 9)
+
+    asyncio.run(main())
+"""
+
+
+async def test_containers_outlive_a_killed_node_and_are_found_again(containers: Containers) -> None:
+    code = textwrap.dedent(ABANDON.format(here=os.path.dirname(__file__), data=str(containers.data_dir)))
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=subprocess.DEVNULL)
+    assert await process.wait() == -9
+    found = {c.name: c for c in await adoption.adopt(containers, POD)}
+    running, ending = found["runs"], found["ends"]
+    assert running.is_running
+    assert start_time(running.pid)
+    assert (await ended(containers, ending))["exit_code"] == 5
+    await containers.signal(running.id, signal.SIGTERM)
+    assert (await ended(containers, running))["exit_code"] == 143
+
+
+async def test_a_container_whose_shim_was_killed_is_lost(containers: Containers) -> None:
+    container = await start(containers, ["sleep", "1000"])
+    shim = json.loads((container.folder / "pid").read_text())["shim"]
+    os.kill(shim, signal.SIGKILL)
+    exit = await ended(containers, container)
+    assert (exit["exit_code"], exit["reason"]) == (137, "ContainerStatusUnknown")
+    again = (await adoption.adopt(containers, POD))[0]
+    assert again.exit is not None
+    assert again.exit["reason"] == "ContainerStatusUnknown"
+    for _ in range(200):  # it dies with its shim, a moment later
+        if not start_time(container.pid):
+            break
+        await asyncio.sleep(0.01)
+    assert not start_time(container.pid)
+
+
+async def test_an_intent_that_came_to_nothing_cannot_start_later(containers: Containers) -> None:
+    folder = containers.folder(POD, "c", 0)
+    folder.mkdir(parents=True)
+    (folder / "spec.json").write_text(json.dumps(spec(containers, "c", ["sleep", "1"])))
+    found = (await adoption.adopt(containers, POD))[0]
+    assert found.exit is not None
+    assert found.exit["reason"] == adoption.NEVER_STARTED
+    with pytest.raises(ProcessError, match="has run already"):
+        await containers.spawner.spawn(str(folder))
