@@ -1,0 +1,378 @@
+"""CustomResourceDefinitions at work: each becomes a `ServedKind` for every version that it serves.
+
+The registry follows the store synchronously (`Store.observe`): once a definition is acknowledged its kind is served,
+and once it is gone its kind is not. A definition whose names are taken is stored, says so in its conditions, and is
+not served until it is changed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from danlu.embedded.apiserver.admission import CREATE, UPDATE, Attributes, Handler
+from danlu.embedded.apiserver.registry import Registry
+from danlu.embedded.apiserver.served import Column, ScalePaths, ServedKind
+from danlu.embedded.storage import Change, Store
+from danlu.errors import Conflict, NotFound
+from danlu.meta import clock, fields, names
+from danlu.meta.fields import FieldError
+from danlu.meta.jsonpath import JsonPath, JsonPathError, printed
+from danlu.meta.kind import Kind, Object
+from danlu.meta.schema import Schema, structural
+from danlu.meta.wellknown import CUSTOM_RESOURCE_DEFINITION
+
+if TYPE_CHECKING:
+    from danlu.client import Client
+
+RESOURCE = CUSTOM_RESOURCE_DEFINITION.resource
+CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+_TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
+_OWN = ("apiVersion", "kind", "metadata")
+
+
+class CustomKinds:
+    """Keeps the registry in step with the definitions in the store."""
+
+    def __init__(self, store: Store, registry: Registry) -> None:
+        self._registry = registry
+        self._paths: dict[str, set[tuple[str, str, str]]] = {}  # definition's name -> what it has in the registry
+        for stored in store.scan_latest(RESOURCE):
+            self._serve(stored.name, stored.obj)
+        store.observe(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        stored = change.stored
+        if stored.resource != RESOURCE:
+            return
+        if change.type == "DELETED":
+            self._drop(stored.name, keep=set())
+        else:
+            self._serve(stored.name, stored.obj)
+
+    def _serve(self, name: str, crd: Object) -> None:
+        kinds = served_kinds(crd) if is_established(crd) else []
+        current = {(one.kind.group, one.kind.version, one.kind.plural) for one in kinds}
+        self._drop(name, keep=current)
+        for served in kinds:
+            self._registry.add(served)
+        self._paths[name] = current
+
+    def _drop(self, name: str, *, keep: set[tuple[str, str, str]]) -> None:
+        for path in self._paths.pop(name, set()) - keep:
+            self._registry.remove(*path)
+
+
+def is_established(crd: Object) -> bool:
+    given = (crd.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Established" and one.get("status") == "True" for one in given)
+
+
+class Naming(Handler):
+    """Admission: a definition gets only names that no other definition of its group has, as Kubernetes' naming does."""
+
+    resources = frozenset({RESOURCE})
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def mutate(self, a: Attributes) -> None:
+        if a.obj is None or a.subresource or a.operation not in (CREATE, UPDATE):
+            return
+        spec = a.obj.get("spec") or {}
+        resources: set[str] = set()
+        kinds: set[str] = set()
+        for stored in self._store.scan_latest(RESOURCE):
+            other = stored.obj
+            if stored.name == a.name or (other.get("spec") or {}).get("group") != spec.get("group"):
+                continue
+            taken = (other.get("status") or {}).get("acceptedNames") or {}
+            resources |= {taken.get("plural", ""), taken.get("singular", ""), *taken.get("shortNames", ())}
+            kinds |= {taken.get("kind", ""), taken.get("listKind", "")}
+        conflict = _conflict(spec.get("names") or {}, resources - {""}, kinds - {""})
+        if conflict is not None:
+            _refuse_names(a.obj, *conflict)
+
+
+def _conflict(asked: Mapping[str, Any], resources: set[str], kinds: set[str]) -> tuple[str, str] | None:
+    """The last conflict counts, as Kubernetes reports it."""
+    found: tuple[str, str] | None = None
+    for key, taken in (("plural", resources), ("singular", resources)):
+        if asked.get(key) in taken:
+            found = (f"{key.title()}Conflict", f"{fields.quoted(asked[key])} is already in use")
+    short = [f"{fields.quoted(name)} is already in use" for name in asked.get("shortNames") or () if name in resources]
+    if short:
+        found = ("ShortNamesConflict", fields.aggregate(short))
+    for key, reason in (("kind", "KindConflict"), ("listKind", "ListKindConflict")):
+        if asked.get(key) in kinds:
+            found = (reason, f"{fields.quoted(asked[key])} is already in use")
+    return found
+
+
+def _refuse_names(crd: Object, reason: str, message: str) -> None:
+    status = crd.setdefault("status", {})
+    status["acceptedNames"] = {"plural": "", "kind": ""}
+    now = clock.now_rfc3339()
+    status["conditions"] = [
+        {"type": "NamesAccepted", "status": "False", "lastTransitionTime": now, "reason": reason, "message": message},
+        {
+            "type": "Established",
+            "status": "False",
+            "lastTransitionTime": now,
+            "reason": "NotAccepted",
+            "message": "not all names are accepted",
+        },
+    ]
+
+
+# -- from a definition to what the pipeline needs
+
+
+def kinds_of(crd: Object) -> list[Kind]:
+    """One `Kind` for each served version."""
+    spec = crd["spec"]
+    accepted = (crd.get("status") or {}).get("acceptedNames") or spec["names"]
+    return [
+        Kind(
+            spec["group"],
+            version["name"],
+            accepted["kind"],
+            accepted["plural"],
+            spec.get("scope") == "Namespaced",
+            tuple(accepted.get("shortNames") or ()),
+            tuple(accepted.get("categories") or ()),
+            accepted.get("singular", ""),
+        )
+        for version in spec.get("versions") or ()
+        if version.get("served")
+    ]
+
+
+def served_kinds(crd: Object) -> list[ServedKind]:
+    versions = {version["name"]: version for version in crd["spec"].get("versions") or ()}
+    return [_served(crd, kind, versions[kind.version]) for kind in kinds_of(crd)]
+
+
+def _served(crd: Object, kind: Kind, version: Mapping[str, Any]) -> ServedKind:
+    subresources = version.get("subresources") or {}
+    has_status = subresources.get("status") is not None
+    schema = _schema(version)
+    scale = _scale(subresources.get("scale"))
+    selectable = {one["jsonPath"].removeprefix("."): JsonPath(one["jsonPath"]) for one in _selectable_fields(version)}
+    stored_version = next((v["name"] for v in crd["spec"]["versions"] if v.get("storage")), kind.version)
+    several = len(crd["spec"]["versions"]) > 1
+    terminating = bool((crd.get("metadata") or {}).get("deletionTimestamp"))
+    extra: dict[str, Any] = {"verbs": _TERMINATING_VERBS} if terminating else {}
+    return ServedKind(
+        kind=kind,
+        schema=schema,
+        name_errors=names.as_dns_subdomain,
+        columns=_columns(version),
+        prepare_create=_prepare_create(has_status=has_status),
+        prepare_update=_prepare_update(has_status=has_status),
+        prepare_status=_prepare_status,
+        default=lambda obj: schema().default(obj),
+        validate=lambda obj: [*schema().validate(obj), *_scale_errors(obj, scale)],
+        validate_update=lambda new, old: [*schema().validate(new, old), *_scale_errors(new, scale)],
+        validate_status=lambda new, old: schema().validate(new, old),
+        warnings=_deprecation(kind, version),
+        selectable=lambda obj: {name: printed(path.first(obj)) for name, path in selectable.items()},
+        selectable_names=frozenset(selectable),
+        has_status=has_status,
+        scale=scale,
+        storage_version=kind.version == stored_version,
+        to_stored=_as_version(f"{kind.group}/{stored_version}") if several else None,
+        from_stored=_as_version(kind.api_version) if several else None,
+        **extra,
+    )
+
+
+def _schema(version: Mapping[str, Any]) -> Callable[[], Schema]:
+    given = (version.get("schema") or {}).get("openAPIV3Schema") or {"x-kubernetes-preserve-unknown-fields": True}
+
+    @functools.cache
+    def load() -> Schema:
+        return structural(given)
+
+    return load
+
+
+def _as_version(api_version: str) -> Callable[[Object], Object]:
+    return lambda obj: {**obj, "apiVersion": api_version}
+
+
+def _prepare_create(*, has_status: bool) -> Callable[[Object], None]:
+    def prepare(obj: Object) -> None:
+        if has_status:
+            obj.pop("status", None)
+        obj.setdefault("metadata", {})["generation"] = 1
+
+    return prepare
+
+
+def _prepare_update(*, has_status: bool) -> Callable[[Object, Object], None]:
+    def prepare(new: Object, old: Object) -> None:
+        if has_status:
+            if "status" in old:
+                new["status"] = old["status"]
+            else:
+                new.pop("status", None)
+        generation = old.get("metadata", {}).get("generation") or 1
+        changed = {k: v for k, v in new.items() if k not in _OWN} != {k: v for k, v in old.items() if k not in _OWN}
+        new.setdefault("metadata", {})["generation"] = generation + 1 if changed else generation
+
+    return prepare
+
+
+def _prepare_status(new: Object, old: Object) -> None:
+    """Only status (and who manages it) comes from the request."""
+    status, managed = new.get("status"), new.get("metadata", {}).get("managedFields")
+    version = new.get("metadata", {}).get("resourceVersion")
+    new.clear()
+    new.update(old)
+    new["metadata"] = dict(old.get("metadata", {}))
+    for key, value in (("managedFields", managed), ("resourceVersion", version)):
+        if value is not None:
+            new["metadata"][key] = value
+    new.pop("status", None)
+    if status is not None:
+        new["status"] = status
+
+
+def _deprecation(kind: Kind, version: Mapping[str, Any]) -> Callable[[Object], list[str]]:
+    if not version.get("deprecated"):
+        return lambda _: []
+    text = version.get("deprecationWarning") or f"{kind.api_version} {kind.kind} is deprecated"
+    return lambda _: [text]
+
+
+def _selectable_fields(version: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
+    return version.get("selectableFields") or ()
+
+
+def _scale(given: Mapping[str, str] | None) -> ScalePaths | None:
+    if given is None:
+        return None
+    return ScalePaths(
+        given["specReplicasPath"].removeprefix("."),
+        given["statusReplicasPath"].removeprefix("."),
+        (given.get("labelSelectorPath") or "").removeprefix("."),
+    )
+
+
+def _scale_errors(obj: Object, scale: ScalePaths | None) -> list[FieldError]:
+    if scale is None:
+        return []
+    errors: list[FieldError] = []
+    for path in (scale.spec_replicas, scale.status_replicas):
+        value = JsonPath(f".{path}").first(obj)
+        if value is None:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool):
+            errors.append(fields.invalid(f".{path}", value, "should be an integer"))
+        elif value < 0:
+            errors.append(fields.invalid(path, value, "should be a non-negative integer"))
+        elif value > 2**31 - 1:
+            errors.append(fields.invalid(path, value, f"should be less than or equal to {2**31 - 1}"))
+    return errors
+
+
+# -- columns
+
+
+def _columns(version: Mapping[str, Any]) -> tuple[Column, ...]:
+    given = version.get("additionalPrinterColumns") or [
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+    ]
+    name = Column("Name", lambda obj: obj.get("metadata", {}).get("name", ""), format="name")
+    return (name, *(_column(one) for one in given))
+
+
+def _column(given: Mapping[str, Any]) -> Column:
+    where = given["jsonPath"]
+    return Column(
+        given["name"],
+        _cell(given["type"], where),
+        type=given["type"],
+        format=given.get("format", ""),
+        priority=given.get("priority", 0),
+        description=given.get("description") or f"Custom resource definition column (in JSONPath format): {where}",
+    )
+
+
+def _cell(kind: str, where: str) -> Callable[[Object], Any]:
+    try:
+        path = JsonPath(where)
+    except JsonPathError:
+        return lambda _: None
+
+    def cell(obj: Object) -> Any:
+        found = path.find(obj)
+        return _CELLS[kind](found[0]) if found and found[0] is not None else None
+
+    return cell
+
+
+def _date(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return clock.age(value)
+    except ValueError:
+        return "<invalid>"
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_CELLS: dict[str, Callable[[Any], Any]] = {
+    "string": printed,
+    "integer": lambda value: int(value) if _number(value) else None,
+    "number": lambda value: float(value) if _number(value) else None,
+    "boolean": lambda value: value if isinstance(value, bool) else None,
+    "date": _date,
+}
+
+
+# -- the end of a definition
+
+
+async def clean_up(client: Client, crd: Object) -> bool:
+    """Deletes the instances of a definition that is being deleted, then lets it go.
+
+    Returns whether it is done; False means that instances wait for their own finalizers, so call it again. Safe to
+    call at any time and any number of times.
+    """
+    metadata = crd.get("metadata") or {}
+    if not metadata.get("deletionTimestamp") or CLEANUP_FINALIZER not in (metadata.get("finalizers") or ()):
+        return True
+    kinds = kinds_of(crd) if is_established(crd) else []
+    if kinds:
+        kind = kinds[0]
+        try:
+            left = (await client.list(kind)).items
+            for obj in left:
+                if not obj["metadata"].get("deletionTimestamp"):
+                    await _delete(client, kind, obj)
+            if left and (await client.list(kind)).items:
+                return False
+        except NotFound:
+            pass  # no longer served: nothing can be left that anyone could reach
+    try:
+        fresh = await client.get(CUSTOM_RESOURCE_DEFINITION, metadata["name"])
+        fresh["metadata"]["finalizers"] = [f for f in fresh["metadata"]["finalizers"] if f != CLEANUP_FINALIZER]
+        await client.update(CUSTOM_RESOURCE_DEFINITION, fresh)
+    except NotFound:
+        return True
+    except Conflict:
+        return False
+    return True
+
+
+async def _delete(client: Client, kind: Kind, obj: Object) -> None:
+    try:
+        await client.delete(kind, obj["metadata"]["name"], obj["metadata"].get("namespace"), propagation="Background")
+    except NotFound:
+        return

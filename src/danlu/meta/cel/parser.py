@@ -1,0 +1,338 @@
+"""CEL text to syntax trees. Macros (`has`, `all`, `map` …) are left as calls; the evaluator knows them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+
+class SyntaxProblem(Exception):
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position = position
+        self.message = message
+
+
+@dataclass(slots=True)
+class Node:
+    """`position` is where an error about the node points: the operator, the dot, the bracket."""
+
+    position: int
+
+
+@dataclass(slots=True)
+class Literal(Node):
+    value: Any
+
+
+@dataclass(slots=True)
+class Ident(Node):
+    name: str
+
+
+@dataclass(slots=True)
+class Select(Node):
+    target: Node
+    field: str
+    optional: bool = False
+
+
+@dataclass(slots=True)
+class Index(Node):
+    target: Node
+    key: Node
+    optional: bool = False
+
+
+@dataclass(slots=True)
+class Call(Node):
+    """A function, a method (`target`), or an operator by its CEL name (`_==_`)."""
+
+    name: str
+    target: Node | None
+    args: list[Node]
+
+
+@dataclass(slots=True)
+class ListNode(Node):
+    items: list[Node]
+
+
+@dataclass(slots=True)
+class MapNode(Node):
+    entries: list[tuple[Node, Node]]
+
+
+class Uint(int):
+    """An unsigned integer: a type of its own in CEL."""
+
+    __slots__ = ()
+
+
+_TOKENS = re.compile(
+    r"""
+    (?P<space>[\t\n\f\r\x20]+|//[^\n]*)
+  | (?P<string>[bB]?[rR]?(?:\"{3}(?:[^\\]|\\.)*?\"{3}|'{3}(?:[^\\]|\\.)*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+      |[rR][bB]?(?:"[^"\n]*"|'[^'\n]*'))
+  | (?P<float>\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?)
+  | (?P<uint>(?:0x[0-9a-fA-F]+|\d+)[uU])
+  | (?P<int>0x[0-9a-fA-F]+|\d+)
+  | (?P<name>[_a-zA-Z][_a-zA-Z0-9]*)
+  | (?P<op>&&|\|\||==|!=|<=|>=|\.\?|\[\?|[-+*/%<>!?:.,()\[\]{}])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+RESERVED = frozenset(
+    ("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
+     "namespace", "return", "var", "void", "while")
+)  # fmt: skip
+_LEVELS: tuple[tuple[str, ...], ...] = (
+    ("||",),
+    ("&&",),
+    ("<", "<=", ">=", ">", "==", "!=", "in"),
+    ("+", "-"),
+    ("*", "/", "%"),
+)
+_SIMPLE_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPE = re.compile(
+    r"\\(?:([abfnrtv\\?\"'`])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))"
+)
+_EXPRESSION = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
+MOST_DEPTH = 120
+
+
+@dataclass(slots=True)
+class _Token:
+    kind: str
+    text: str
+    position: int
+
+
+def _tokens(text: str) -> list[_Token]:
+    found: list[_Token] = []
+    position = 0
+    while position < len(text):
+        match = _TOKENS.match(text, position)
+        if match is None:
+            raise SyntaxProblem(position, f"Syntax error: token recognition error at: '{text[position]}'")
+        if match.lastgroup != "space":
+            found.append(_Token(str(match.lastgroup), match[0], position))
+        position = match.end()
+    found.append(_Token("end", "<EOF>", len(text)))
+    return found
+
+
+def parse(text: str) -> Node:
+    """Raises SyntaxProblem."""
+    return _Parser(_tokens(text)).whole()
+
+
+class _Parser:
+    def __init__(self, tokens: list[_Token]) -> None:
+        self.tokens = tokens
+        self.index = 0
+        self.depth = 0
+
+    @property
+    def token(self) -> _Token:
+        return self.tokens[self.index]
+
+    def whole(self) -> Node:
+        node = self.expression()
+        if self.token.kind != "end":
+            raise self.unexpected("<EOF>")
+        return node
+
+    def unexpected(self, expected: str = "") -> SyntaxProblem:
+        text = f"Syntax error: mismatched input '{self.token.text}' expecting {expected or _EXPRESSION}"
+        return SyntaxProblem(self.token.position, text)
+
+    def taken(self, *texts: str) -> _Token | None:
+        token = self.token
+        if token.text in texts and token.kind in ("op", "name"):
+            self.index += 1
+            return token
+        return None
+
+    def expect(self, text: str) -> _Token:
+        token = self.taken(text)
+        if token is None:
+            raise self.unexpected(f"'{text}'")
+        return token
+
+    def expression(self) -> Node:
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            raise SyntaxProblem(self.token.position, "expression recursion limit exceeded: 250")
+        node = self.binary(0)
+        question = self.taken("?")
+        if question is not None:
+            yes = self.binary(0)
+            self.expect(":")
+            no = self.expression()
+            node = Call(question.position, "_?_:_", None, [node, yes, no])
+        self.depth -= 1
+        return node
+
+    def binary(self, level: int) -> Node:
+        if level == len(_LEVELS):
+            return self.unary()
+        node = self.binary(level + 1)
+        while (token := self.taken(*_LEVELS[level])) is not None:
+            right = self.binary(level + 1)
+            name = "@in" if token.text == "in" else f"_{token.text}_"
+            node = Call(token.position, name, None, [node, right])
+        return node
+
+    def unary(self) -> Node:
+        token = self.taken("!", "-")
+        if token is None:
+            return self.member()
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            raise SyntaxProblem(token.position, "expression recursion limit exceeded: 250")
+        operand = self.unary()
+        self.depth -= 1
+        if token.text == "-" and isinstance(operand, Literal) and type(operand.value) in (int, float):
+            return Literal(token.position, -operand.value)
+        return Call(token.position, "!_" if token.text == "!" else "-_", None, [operand])
+
+    def member(self) -> Node:
+        node = self.primary()
+        while True:
+            token = self.taken(".", ".?", "[", "[?")
+            if token is None:
+                return node
+            if token.text in (".", ".?"):
+                node = self.selection(node, token)
+            else:
+                key = self.expression()
+                self.expect("]")
+                node = Index(token.position, node, key, token.text == "[?")
+
+    def selection(self, target: Node, dot: _Token) -> Node:
+        name = self.token
+        if name.kind != "name":
+            raise self.unexpected("IDENTIFIER")
+        self.index += 1
+        opening = self.taken("(") if dot.text == "." else None
+        if opening is not None:
+            return Call(opening.position, name.text, target, self.arguments(")"))
+        return Select(dot.position, target, name.text, dot.text == ".?")
+
+    def arguments(self, closing: str) -> list[Node]:
+        items: list[Node] = []
+        while self.taken(closing) is None:
+            if items:
+                self.expect(",")
+                if self.taken(closing) is not None:
+                    break
+            items.append(self.expression())
+        return items
+
+    def primary(self) -> Node:
+        token = self.token
+        self.index += 1
+        if token.kind in _NUMBERS:
+            return Literal(token.position, _NUMBERS[token.kind](token.text))
+        if token.kind == "string":
+            return Literal(token.position, _string(token))
+        if token.text == "(":
+            node = self.expression()
+            self.expect(")")
+            return node
+        if token.text == "[":
+            return ListNode(token.position, self.arguments("]"))
+        if token.text == "{":
+            return MapNode(token.position, self.entries())
+        if token.text == ".":
+            token = self.token
+            self.index += 1
+        if token.kind == "name":
+            return self.named(token)
+        self.index -= 1
+        raise self.unexpected()
+
+    def named(self, token: _Token) -> Node:
+        constant = {"true": True, "false": False, "null": None}
+        if token.text in constant:
+            return Literal(token.position, constant[token.text])
+        if token.text in RESERVED:
+            raise SyntaxProblem(token.position, f"reserved identifier: {token.text}")
+        opening = self.taken("(")
+        if opening is not None:
+            return Call(opening.position, token.text, None, self.arguments(")"))
+        return Ident(token.position, token.text)
+
+    def entries(self) -> list[tuple[Node, Node]]:
+        found: list[tuple[Node, Node]] = []
+        while self.taken("}") is None:
+            if found:
+                self.expect(",")
+                if self.taken("}") is not None:
+                    break
+            key = self.expression()
+            self.expect(":")
+            found.append((key, self.expression()))
+        return found
+
+
+_NUMBERS: dict[str, Any] = {
+    "int": lambda text: int(text, 16 if text[:2] in ("0x", "0X") else 10),
+    "uint": lambda text: Uint(int(text[:-1], 16 if text[:2] in ("0x", "0X") else 10)),
+    "float": float,
+}
+
+
+def _string(token: _Token) -> str | bytes:
+    text = token.text
+    start = 0
+    while text[start] not in "'\"":
+        start += 1
+    prefix, body = text[:start].lower(), text[start:]
+    body = body[3:-3] if len(body) >= 6 and body[:3] in ('"""', "'''") else body[1:-1]
+    if "r" not in prefix:
+        body = _unescape(body, token.position)
+    return body.encode() if "b" in prefix else body
+
+
+def _unescape(body: str, position: int) -> str:
+    if "\\" not in body:
+        return body
+
+    def one(found: re.Match[str]) -> str:
+        if found[1]:
+            return _SIMPLE_ESCAPES.get(found[1], found[1])
+        digits = found[2] or found[3] or found[4]
+        return chr(int(digits, 16)) if digits else chr(int(found[5], 8))
+
+    result = _ESCAPE.sub(one, body)
+    if re.search(r"\\", _ESCAPE.sub("", body)):
+        raise SyntaxProblem(position, f"Syntax error: invalid string escape in {body!r}")
+    return result
+
+
+def identifiers(node: Node) -> set[str]:
+    """Every free-standing name in the tree, bound ones included."""
+    found: set[str] = set()
+    pending: list[Node | None] = [node]
+    while pending:
+        one = pending.pop()
+        match one:
+            case Ident():
+                found.add(one.name)
+            case Select():
+                pending.append(one.target)
+            case Index():
+                pending += [one.target, one.key]
+            case Call():
+                pending += [one.target, *one.args]
+            case ListNode():
+                pending += one.items
+            case MapNode():
+                for key, value in one.entries:
+                    pending += [key, value]
+    return found
