@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from danlu.embedded.apiserver.served import Column, ServedKind
+from danlu.embedded.apiserver.subresources.proxy import SERVICE_PROXY
 from danlu.embedded.builtin.hooks import AGE, NAME, keep_spec, keep_status, schema_of
 from danlu.embedded.builtin.servicerules import (
     WITH_CLUSTER_IP,
