@@ -1,0 +1,121 @@
+"""`danlu up` as a process of its own, and kubectl as its user has it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TIMEOUT = 60.0
+ORDINARY = 64321  # a uid that nobody has; root can become it
+
+
+class Danlu:
+    def __init__(self, folder: Path, *flags: str, user: int | None = None) -> None:
+        self.folder = folder
+        self.flags = flags
+        self.user = user
+        self.data = folder / "data"
+        self.home = folder / "home"
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.kubeconfig = self.data / "kubeconfig"
+        if user is not None:
+            for path in (folder, self.home):
+                os.chown(path, user, user)
+
+    # -- running things
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """As the user's shell would have it: no variables of whoever runs the tests beyond what programs need."""
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "XDG_CACHE_HOME") if name in os.environ}
+        found = {**kept, "HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig)}
+        if "XDG_CACHE_HOME" not in kept:
+            found["XDG_CACHE_HOME"] = str(Path("~/.cache").expanduser())  # built environments are shared
+        if self.user is not None:
+            site = next(Path(sys.prefix).glob("lib/python3*/site-packages"))
+            found |= {"PYTHONPATH": f"{ROOT / 'src'}:{site}", "XDG_CACHE_HOME": str(self.home / ".cache")}
+        return found
+
+    def _identity(self) -> dict[str, object]:
+        return {} if self.user is None else {"user": self.user, "group": self.user, "extra_groups": []}
+
+    def run(
+        self, *words: str, stdin: str = "", check: bool = True, timeout: float = TIMEOUT
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            words, input=stdin, capture_output=True, text=True, timeout=timeout, env=self.environment,
+            cwd=self.home, **self._identity(),  # type: ignore[call-overload]
+        )  # fmt: skip
+        if check and done.returncode != 0:
+            raise AssertionError(f"{' '.join(words)} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def command(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """`danlu WORDS…`"""
+        python = sys.executable if self.user is None else ordinary_python()
+        name, *rest = words
+        return self.run(python, "-m", "danlu", name, "--data-dir", str(self.data), *rest, check=check)
+
+    def kubectl(self, *words: str, stdin: str = "", check: bool = True, timeout: float = TIMEOUT) -> str:
+        return self.run("kubectl", *words, stdin=stdin, check=check, timeout=timeout).stdout
+
+    def fails(self, *words: str, stdin: str = "") -> str:
+        """What kubectl says on stderr when it must fail."""
+        done = self.run("kubectl", *words, stdin=stdin, check=False)
+        assert done.returncode != 0, f"kubectl {' '.join(words)} worked, and must not: {done.stdout}"
+        return done.stderr
+
+    def wait(self, what: str, look: Callable[[], object], timeout: float = TIMEOUT) -> object:
+        """Asks until the answer is true."""
+        ends = time.monotonic() + timeout
+        answer: object = None
+        while time.monotonic() < ends:
+            answer = look()
+            if answer:
+                return answer
+            time.sleep(0.1)
+        raise AssertionError(f"waited {timeout:.0f} s in vain for {what}; last answer: {answer!r}")
+
+    # -- life
+
+    def up(self) -> str:
+        return self.command("up", "--detach", "--port", "0", *self.flags).stdout
+
+    def pid(self) -> int:
+        for line in self.command("status").stdout.splitlines():
+            if line.startswith("pid "):
+                return int(line.split()[1])
+        raise AssertionError("danlu status names no pid")
+
+    def kill(self) -> None:
+        """As a crash or `kill -9` would."""
+        pid = self.pid()
+        os.kill(pid, signal.SIGKILL)
+        self.wait("the process to be gone", lambda: not Path(f"/proc/{pid}").exists() or _is_zombie(pid))
+
+    def down(self) -> None:
+        self.command("down")
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+
+
+def ordinary_python() -> str:
+    """A Python that other accounts may run; this one may lie in root's home."""
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    for path in (f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
+        if os.access(path, os.X_OK):
+            return path
+    pytest.skip(f"no python{version} that an ordinary account may run")
