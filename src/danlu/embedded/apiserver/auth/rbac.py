@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MASTERS = "system:masters"
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 RBAC_GROUP = "rbac.authorization.k8s.io"
-_KEPT_DECISIONS = 20_000
+_KEPT_DECISIONS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,22 @@ class Authorizer:
         """`path` is set for requests that are not about a resource."""
         if MASTERS in user.groups:
             return ALLOWED
+        asked = (user, verb, group, resource, subresource, namespace)
+        # What is allowed whatever the name needs one entry for all names, not one for each.
+        decision = self._kept(*asked, "", path)
+        return decision if decision.allowed or not name else self._kept(*asked, name, path)
+
+    def _kept(
+        self,
+        user: User,
+        verb: str,
+        group: str,
+        resource: str,
+        subresource: str,
+        namespace: str,
+        name: str,
+        path: str | None,
+    ) -> Decision:
         key = (user.name, user.groups, verb, group, resource, subresource, namespace, name, path)
         decision = self._decisions.get(key)
         if decision is None:
