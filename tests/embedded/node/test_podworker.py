@@ -16,6 +16,7 @@ from danlu.embedded.cluster import Cluster
 from danlu.embedded.node import eviction, logs
 from danlu.embedded.node.agent import Agent
 from danlu.embedded.node.settings import NodeSettings
+from danlu.embedded.node.shim import start_time
 from danlu.meta import conditions
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CONFIG_MAP, EVENT, NODE, POD
@@ -141,7 +142,7 @@ async def test_running_has_an_address_and_deletion_ends_it(agent: Agent, client:
     pid = agent.workers[found["metadata"]["uid"]].running[0].pid
     await client.delete(POD, "p", "default")
     await gone(client, "p")
-    assert not Path(f"/proc/{pid}").exists()
+    assert not start_time(pid)
     for _ in range(100):
         if not agent.containers.pod_folder(found["metadata"]["uid"]).exists():
             break
@@ -307,7 +308,7 @@ async def test_pods_go_on_without_the_node_and_are_taken_up_again(cluster: Clust
     dropped = await run(client, pod("dropped", "sleep", "1000"), ready)
     pids = {name: first.workers[p["metadata"]["uid"]].running[0].pid for name, p in (("s", stays), ("d", dropped))}
     await first.stop(kill_pods=False)
-    assert Path(f"/proc/{pids['s']}").exists()
+    assert start_time(pids["s"])
     await client.delete(POD, "dropped", "default", grace=0)
     second = make_agent(cluster)
     await second.start()
@@ -322,9 +323,9 @@ async def test_pods_go_on_without_the_node_and_are_taken_up_again(cluster: Clust
     assert again["status"]["containerStatuses"] == stays["status"]["containerStatuses"]
     assert again["status"]["podIP"] == stays["status"]["podIP"]
     for _ in range(500):
-        if not Path(f"/proc/{pids['d']}").exists():
+        if not start_time(pids["d"]):
             break
         await asyncio.sleep(0.01)
-    assert not Path(f"/proc/{pids['d']}").exists()
+    assert not start_time(pids["d"])
     await second.stop(kill_pods=True)
-    assert not Path(f"/proc/{pids['s']}").exists()
+    assert not start_time(pids["s"])

@@ -71,7 +71,7 @@ def box(mode: str, folder: Path, mounts: list[Mount], **more: Any) -> Sandbox:
     root.mkdir(exist_ok=True)
     root.chmod(0o777)
     made: Any = {"mode": mode, "root": str(root), "hostname": "pod-1", "mounts": mounts, "cwd": "/", **more}
-    return made
+    return made  # type: ignore[no-any-return]
 
 
 def enter_and(mode: str, made: Sandbox, work: Inside) -> Any:

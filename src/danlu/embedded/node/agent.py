@@ -108,6 +108,7 @@ class Agent:
         await self.spawner.start()
         addresses = Addresses(self.settings.pod_network)
         catalogue = Catalogue(self.data_dir, strict=self.settings.strict_images)
+        catalogue.environments()  # read now, so that the first pod need not wait for it
         for offer in self.offers:
             self._contexts[offer.name] = self._context(offer.name, addresses, catalogue)
             await self._register(offer)
@@ -271,6 +272,7 @@ class Agent:
             raise
         except Exception:
             log.exception("pod %s/%s", worker.pod["metadata"]["namespace"], worker.pod["metadata"]["name"])
+            await self.containers.forget(worker.uid)
             await asyncio.sleep(1.0)
             if self.workers.get(worker.uid) is worker and not worker.is_removed:
                 self._begin(worker.pod, worker.context)  # the disk tells the new one what the old one did

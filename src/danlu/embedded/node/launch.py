@@ -166,7 +166,8 @@ async def _mounts(
     for path in image.paths():
         add(path, path, read_only=True, is_file=False)
     for source, target in (await _own_files(pod, context)).items():
-        add(source, target, read_only=False, is_file=True)
+        # The hosts file is shared by the namespace: one pod must not write into the others'.
+        add(source, target, read_only=target == "/etc/hosts", is_file=True)
     message_file = folder / "termination-log"
     message_file.parent.mkdir(parents=True, exist_ok=True)
     message_file.touch()

@@ -133,6 +133,8 @@ class PodWorker:
     # -- life
 
     async def run(self) -> None:
+        # What runs already has to be known before anything is decided, also before a stop.
+        await self._take_up()
         if self.pod["metadata"].get("deletionTimestamp"):
             self._stop.set()
         living = asyncio.create_task(self._live())
@@ -168,7 +170,6 @@ class PodWorker:
         volumes.forget(self.uid)
 
     async def _live(self) -> None:
-        await self._take_up()
         if status.is_terminal(self.pod):
             return
         if not await self._prepare_volumes():

@@ -492,7 +492,6 @@ def _become(
         if sys.platform.startswith("linux"):
             sandbox.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         program = find_program(argv[0], env)
-        os.umask(0o022)
         _close_others(channel.fileno())
         os.execve(program, argv, env)
     except sandbox.SandboxError as error:
@@ -596,6 +595,7 @@ def main(folder: str, listener: socket.socket) -> NoReturn:
     """The whole life of a shim, in the process that the spawner forked for it."""
     code = 0
     try:
+        os.umask(0o022)  # mount points have to be open to whoever the container runs as
         gc.disable()  # it makes no cycles worth collecting, and untouched pages stay shared
         with open(os.path.join(folder, "spec.json")) as file:
             spec: LaunchSpec = json.load(file)
