@@ -6,8 +6,8 @@
     pki/pki.json                 when each ends and what it was made for
 
 Start-up must stay quick, so the index answers "is all well?" and `cryptography` is imported only to make something.
-Every file is written whole (rename) with mode 0600; the index is written last, so a crash makes a file anew, never a
-half one trusted.
+Every file is written whole (rename) with mode 0600. The index forgets a pair before it is replaced and learns of it
+afterwards, so a crash in between costs a new pair and never leaves a key beside another key's certificate.
 """
 
 from __future__ import annotations
@@ -157,6 +157,8 @@ class Certificates:
         for extension, critical in _extensions(name, made_for, key.public_key(), signing_key.public_key()):
             builder = builder.add_extension(extension, critical)
         certificate = builder.sign(signing_key, hashes.SHA256())
+        if self._index.pop(name, None) is not None:
+            self._write_index()
         pair = self._pair(name)
         key_pem = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
