@@ -205,6 +205,15 @@ def documents(registry: Registry) -> Documents:
     return known
 
 
+def paths(registry: Registry) -> list[str]:
+    """Every discovery document's path, for the list at `/`."""
+    found = ["/api", "/apis"]
+    for group, versions in documents(registry).groups.items():
+        found += [f"/apis/{group}"] if group else []
+        found += [f"/apis/{group}/{version}" if group else f"/api/{version}" for version in versions]
+    return found
+
+
 def answer(call: Call) -> Response:
     """GET on /api, /apis and below, as far as group versions."""
     current = documents(call.server.registry)

@@ -26,8 +26,9 @@ from danlu.embedded.apiserver.served import ServedKind
 from danlu.errors import NotAcceptable
 from danlu.meta.schema.definitions import definitions_file
 
-V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
+# What client-go asks for is no valid media type (RFC 6838 has no "@"), so the answer names it in another spelling.
+V2_PROTOBUF_ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _INFO = {"title": "Kubernetes", "version": "v1.36.0"}
 _BEARER = {"type": "apiKey", "name": "authorization", "in": "header", "description": "Bearer Token authentication"}
 _ALWAYS = (f"{META}Status", f"{META}DeleteOptions", f"{META}Patch", f"{META}APIResourceList", f"{META}WatchEvent")
@@ -152,10 +153,10 @@ def _accepts(call: Call, *media: str) -> str:
 
 async def v2(call: Call) -> Response:
     """/openapi/v2, as JSON or, as client-go asks for it, as protobuf."""
-    form = _accepts(call, "application/json", V2_PROTOBUF)
+    form = _accepts(call, "application/json", V2_PROTOBUF_ASKED, V2_PROTOBUF)
     current = documents(call.server.registry)
-    if form == V2_PROTOBUF:
-        return _answer(call, await current.packed("v2.pb", lambda: encode_v2(current.v2())), form)
+    if form != "application/json":
+        return _answer(call, await current.packed("v2.pb", lambda: encode_v2(current.v2())), V2_PROTOBUF)
     return _answer(call, await current.packed("v2", lambda: orjson.dumps(current.v2())), form)
 
 

@@ -11,6 +11,7 @@ from danlu.embedded.builtin import (
     clusterrolebinding,
     configmap,
     controllerrevision,
+    customresourcedefinition,
     daemonset,
     deployment,
     endpoints,
@@ -68,4 +69,5 @@ BUILTINS: tuple[ServedKind, ...] = (
     role.SERVED,
     priorityclass.SERVED,
     storageclass.SERVED,
+    customresourcedefinition.SERVED,
 )
