@@ -12,6 +12,7 @@ import pytest
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
 from danlu.embedded.controllers import daemonset, deployment, job, replicaset, statefulset
+from danlu.embedded.controllers.daemonset import eligibility
 from danlu.meta import conditions, objects
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Kind, Object
@@ -87,7 +88,15 @@ class World:
 
     async def run(self, *pods: Object) -> None:
         for pod in pods:
+            await self._bind(pod)
             await self._set(pod, "Running", ready=True)
+
+    async def _bind(self, pod: Object) -> None:
+        """A pod that is on no node would be gone the moment it is deleted."""
+        if not pod["spec"].get("nodeName"):
+            name, node = pod["metadata"]["name"], eligibility.target(pod) or "node"
+            binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"name": node}}
+            await self.client.create_subresource(POD, name, "default", "binding", binding)
 
     async def finish(self, pod: Object, code: int = 0) -> None:
         await self._set(pod, "Failed" if code else "Succeeded", ready=False, code=code)

@@ -6,7 +6,7 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
-from conftest import World, template
+from tests.embedded.controllers.conftest import World, template
 
 from danlu.embedded.controllers.job import rules
 from danlu.meta import conditions
