@@ -109,8 +109,28 @@ def shown(value: Any) -> str:
 
 
 def go_json(value: Any) -> str:
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)
+    text = json.dumps(_in_go_order(value), separators=(",", ":"), ensure_ascii=False, default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def go_text(value: Any) -> str:
+    """As Go's %v prints JSON data: `map[a:1 b:[x y]]`."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{go_text(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(go_text, value)) + "]"
+    if value is None:
+        return "<nil>"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _in_go_order(value: Any) -> Any:
+    """Go sorts the keys of maps and leaves structs as declared; a dict of texts alone is taken for a map."""
+    if isinstance(value, dict):
+        if all(isinstance(item, str) for item in value.values()):
+            return dict(sorted(value.items()))
+        return {key: _in_go_order(item) for key, item in value.items()}
+    return [_in_go_order(item) for item in value] if isinstance(value, list) else value
 
 
 def required(field: str, detail: str = "") -> FieldError:

@@ -54,7 +54,6 @@ def test_create_tracks_the_whole_object() -> None:
                         "f:metadata": {"f:labels": {".": {}, "f:app": {}}},
                         "f:spec": {
                             "f:containers": {
-                                ".": {},
                                 'k:{"name":"a"}': {
                                     ".": {},
                                     "f:name": {},
@@ -226,8 +225,22 @@ def test_refused_input() -> None:
         applied(None, {**deployment(), "apiVersion": "apps/v2"})
     with pytest.raises(BadRequest, match=r'.spec.template.spec.containers: duplicate entries for key \[name="a"\]'):
         applied(None, deployment(template=template({"name": "a"}, {"name": "a"})))
-    with pytest.raises(BadRequest, match="omits all key fields"):
-        applied(None, deployment(template=template({"image": "a"})))
+    with pytest.raises(BadRequest, match="non-map elements"):
+        applied(None, deployment(template={"spec": {"containers": ["x"]}}))
+
+
+def test_what_names_the_object_is_never_pruned() -> None:
+    config = deployment()
+    config["metadata"]["labels"] = {"x": "y"}
+    live = applied(None, config)
+    live["metadata"]["uid"] = "u"
+    result = applied(live, deployment(), now=T2)
+    assert result["metadata"] == {"name": "web", "namespace": "x", "uid": "u"}
+
+
+def test_status_is_not_applied_through_the_main_resource() -> None:
+    result = applied(None, {**deployment(replicas=1), "status": {"replicas": 1}})
+    assert "status" not in result
 
 
 def test_atomic_parts_are_owned_whole() -> None:

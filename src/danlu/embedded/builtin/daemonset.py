@@ -10,10 +10,12 @@ from danlu.embedded.builtin.workloads import (
     collision_errors,
     counter_errors,
     default_template,
+    drop_zeros,
     int_or_percent_errors,
     mismatch_errors,
     over_100_percent_errors,
     replicated_template_errors,
+    shown_strategy,
     spec_of,
 )
 from danlu.meta import names, objects
@@ -25,11 +27,9 @@ from danlu.meta.wellknown import DAEMON_SET
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """The annotation in which apps/v1 shows how often the template changed."""
 
+_ALWAYS_COUNTED = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 _COUNTERS = (
-    "currentNumberScheduled",
-    "numberMisscheduled",
-    "desiredNumberScheduled",
-    "numberReady",
+    *_ALWAYS_COUNTED,
     "observedGeneration",
     "updatedNumberScheduled",
     "numberAvailable",
@@ -59,9 +59,7 @@ def default(obj: Object) -> None:
 
 
 def prepare_create(obj: Object) -> None:
-    obj["status"] = dict.fromkeys(
-        ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0
-    )
+    obj["status"] = dict.fromkeys(_ALWAYS_COUNTED, 0)
     first_generation(obj)
     _count_template(obj, 1)
 
@@ -83,6 +81,14 @@ def _count_template(obj: Object, generation: int) -> None:
     metadata["annotations"] = {**(metadata.get("annotations") or {}), TEMPLATE_GENERATION: str(generation)}
 
 
+def prepare_status(new: Object, old: Object) -> None:
+    keep_spec(new, old)
+    status = new.setdefault("status", {})
+    for field in _ALWAYS_COUNTED:
+        status.setdefault(field, 0)
+    drop_zeros(status, _COUNTERS[len(_ALWAYS_COUNTED) : -1])
+
+
 def validate(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
     selector = spec.get("selector")
@@ -100,7 +106,7 @@ def _strategy_errors(strategy: Object, path: str) -> list[FieldError]:
     if strategy.get("type") == "OnDelete":
         return []
     if strategy.get("type") != "RollingUpdate":
-        return [not_supported(path, strategy, ["RollingUpdate", "OnDelete"])]
+        return [not_supported(path, shown_strategy(strategy), ["RollingUpdate", "OnDelete"])]
     rolling = strategy.get("rollingUpdate")
     path = f"{path}.rollingUpdate"
     if rolling is None:
@@ -153,7 +159,7 @@ SERVED = ServedKind(
     ),
     prepare_create=prepare_create,
     prepare_update=prepare_update,
-    prepare_status=keep_spec,
+    prepare_status=prepare_status,
     default=default,
     validate=validate,
     validate_update=validate_update,

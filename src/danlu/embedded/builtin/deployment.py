@@ -10,13 +10,14 @@ from danlu.embedded.builtin.workloads import (
     collision_errors,
     counter_errors,
     default_template,
+    drop_zeros,
     int_or_percent_errors,
-    mismatch_errors,
     name_warnings,
     over_100_percent_errors,
     replica_counts_errors,
-    replicated_template_errors,
+    selected_template_errors,
     selector_errors,
+    shown_strategy,
     spec_of,
 )
 from danlu.meta import names, objects
@@ -77,6 +78,7 @@ def prepare_update(new: Object, old: Object) -> None:
 
 def prepare_status(new: Object, old: Object) -> None:
     keep_spec(new, old)
+    drop_zeros(new.get("status") or {}, _COUNTERS[:-2])
     labels = objects.labels_of(old)
     if labels:
         new["metadata"]["labels"] = labels
@@ -88,9 +90,7 @@ def validate(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
     errors = not_negative("spec.replicas", spec.get("replicas"))
     errors += selector_errors(spec.get("selector"), "spec.selector", "deployment")
-    if spec.get("selector"):
-        errors += mismatch_errors(spec, "spec")
-    errors += replicated_template_errors(spec, "spec", "ReplicaSet")
+    errors += selected_template_errors(spec, "ReplicaSet")
     errors += _strategy_errors(spec.get("strategy") or {}, "spec.strategy")
     errors += counter_errors(spec, "spec", ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"))
     deadline = spec.get("progressDeadlineSeconds")
@@ -105,7 +105,7 @@ def _strategy_errors(strategy: Object, path: str) -> list[FieldError]:
         text = "may not be specified when strategy `type` is 'Recreate'"
         return [] if rolling is None else [forbidden(f"{path}.rollingUpdate", text)]
     if strategy.get("type") != "RollingUpdate":
-        return [not_supported(path, strategy, ["Recreate", "RollingUpdate"])]
+        return [not_supported(path, shown_strategy(strategy), ["Recreate", "RollingUpdate"])]
     if rolling is None:
         return [required(f"{path}.rollingUpdate", "this should be defaulted and never be nil")]
     unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")

@@ -21,7 +21,12 @@ _MOST_ENDPOINTS, _MOST_ADDRESSES, _MOST_PORTS, _MOST_TOPOLOGY, _MOST_HINTS = 100
 
 
 def default(obj: Object) -> None:
-    for port in obj.get("ports") or ():
+    obj.setdefault("endpoints", None)
+    obj.setdefault("ports", None)
+    for endpoint in obj["endpoints"] or ():
+        if endpoint.get("conditions") is None:
+            endpoint["conditions"] = {}
+    for port in obj["ports"] or ():
         if port.get("name") is None:
             port["name"] = ""
         if port.get("protocol") is None:

@@ -55,6 +55,9 @@ def to_stored(event: Object) -> Object:
 def from_stored(stored: Object) -> Object:
     event = {_SERVED_NAMES.get(key, key): value for key, value in stored.items()}
     event["apiVersion"] = EVENTS_EVENT.api_version
+    for field in ("reportingController", "reportingInstance"):
+        if not event.get(field):
+            event.pop(field, None)
     return event
 
 

@@ -8,7 +8,7 @@ from danlu.embedded.apiserver.served import Column, ServedKind
 from danlu.embedded.builtin import jobrules, jobstatus
 from danlu.embedded.builtin.columns import CONTAINERS, IMAGES, SELECTOR
 from danlu.embedded.builtin.hooks import AGE, NAME, first_generation, keep_spec, keep_status, next_generation, schema_of
-from danlu.embedded.builtin.workloads import default_template, name_warnings, spec_of, template_labels
+from danlu.embedded.builtin.workloads import default_template, drop_zeros, name_warnings, spec_of, template_labels
 from danlu.meta import clock, names, objects
 from danlu.meta.conditions import is_true
 from danlu.meta.kind import Object
@@ -32,7 +32,8 @@ def default(obj: Object) -> None:
         spec["backoffLimit"] = 6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1
     labels = template_labels(spec)
     if labels and not objects.labels_of(obj):
-        objects.metadata(obj)["labels"] = dict(labels)
+        # The very same dict, as in Kubernetes: labels that creation adds to the template then show on the Job, too.
+        objects.metadata(obj)["labels"] = labels
     if spec.get("completionMode") is None:
         spec["completionMode"] = "NonIndexed"
     if spec.get("suspend") is None:
@@ -52,6 +53,7 @@ def prepare_create(obj: Object) -> None:
     spec = spec_of(obj)
     if not spec.get("manualSelector"):
         _generate_selector(obj, spec)
+    _own_labels(obj, spec)
     obj["status"] = {}
     first_generation(obj)
 
@@ -59,7 +61,9 @@ def prepare_create(obj: Object) -> None:
 def _generate_selector(obj: Object, spec: Object) -> None:
     uid, name = objects.uid(obj), objects.name(obj)
     metadata = spec["template"].setdefault("metadata", {})
-    labels = metadata["labels"] = dict(metadata.get("labels") or {})
+    labels = metadata.get("labels")
+    if not labels:
+        labels = metadata["labels"] = {}
     for label in jobrules.NAME_LABELS:
         labels.setdefault(label, name)
     for label in jobrules.UID_LABELS:
@@ -72,9 +76,26 @@ def _generate_selector(obj: Object, spec: Object) -> None:
     selector["matchLabels"].setdefault(jobrules.UID_LABEL, uid)
 
 
+def _own_labels(obj: Object, spec: Object) -> None:
+    """A copy of the template's labels where the Job has none of its own; from here on the two may differ."""
+    labels, own = template_labels(spec), objects.labels_of(obj)
+    if labels and (not own or own is labels):
+        objects.metadata(obj)["labels"] = dict(labels)
+
+
 def prepare_update(new: Object, old: Object) -> None:
+    _own_labels(new, spec_of(new))
     keep_status(new, old)
     next_generation(new, old)
+
+
+def prepare_status(new: Object, old: Object) -> None:
+    keep_spec(new, old)
+    status = new.get("status") or {}
+    drop_zeros(status, ("active", "succeeded", "failed"))
+    for condition in status.get("conditions") or ():
+        condition.setdefault("lastProbeTime", None)
+        condition.setdefault("lastTransitionTime", None)
 
 
 def warnings(obj: Object) -> list[str]:
@@ -140,7 +161,7 @@ SERVED = ServedKind(
     ),
     prepare_create=prepare_create,
     prepare_update=prepare_update,
-    prepare_status=keep_spec,
+    prepare_status=prepare_status,
     default=default,
     validate=jobrules.validate,
     validate_update=jobrules.validate_update,

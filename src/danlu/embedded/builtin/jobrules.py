@@ -258,7 +258,7 @@ def _exit_code_errors(codes: Object, path: str, containers: set[Any]) -> list[Fi
         text = "must be one of the container or initContainer names in the pod template"
         errors.append(invalid(f"{path}.containerName", name, text))
     if not values:
-        errors.append(invalid(f"{path}.values", values or None, "at least one value is required"))
+        errors.append(invalid(f"{path}.values", codes.get("values"), "at least one value is required"))
     elif len(values) > 255:
         errors.append(too_many(f"{path}.values", len(values), 255))
     for index, value in enumerate(values):

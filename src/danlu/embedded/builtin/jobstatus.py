@@ -47,10 +47,13 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     change = _Change(new, old)
     errors = counter_errors(change.status, "status", ("active", "succeeded", "failed", "ready", "terminating"))
     errors += _uncounted_errors(change.status)
-    errors += _condition_errors(change)
-    errors += _finished_errors(change)
+    errors += _ending_errors(change)
     errors += _time_errors(change)
+    errors += _reason_errors(change)
+    errors += _finished_errors(change)
     errors += _index_errors(change)
+    errors += _pod_errors(change)
+    errors += _criteria_errors(change)
     return errors + _history_errors(change)
 
 
@@ -73,21 +76,33 @@ def _uncounted_errors(status: Object) -> list[FieldError]:
     return errors
 
 
-def _condition_errors(change: _Change) -> list[FieldError]:
+def _ending_errors(change: _Change) -> list[FieldError]:
+    """A Job ends one way."""
+    errors: list[FieldError] = []
+    for other in ("Failed", "FailureTarget"):
+        if change.turned("Complete", other) and change.holds("Complete") and change.holds(other):
+            errors.append(_conditions(f"cannot set Complete=True and {other}=true conditions"))
+    return errors
+
+
+def _reason_errors(change: _Change) -> list[FieldError]:
+    """It is first decided that the Job ends, then it ends."""
     errors: list[FieldError] = []
     complete, failed = change.holds("Complete"), change.holds("Failed")
     target, met = change.holds("FailureTarget"), change.holds("SuccessCriteriaMet")
-    if change.turned("Complete", "Failed") and complete and failed:
-        errors.append(_conditions("cannot set Complete=True and Failed=true conditions"))
-    if change.turned("Complete", "FailureTarget") and complete and target:
-        errors.append(_conditions("cannot set Complete=True and FailureTarget=true conditions"))
     if (change.turned("Failed") or change.changed("failedIndexes")) and failed and not target:
         errors.append(_conditions("cannot set Failed=True condition without the FailureTarget=true condition"))
     if change.turned("Complete", "SuccessCriteriaMet") and complete and not met:
         errors.append(_conditions("cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
-    if met and failed:
+    return errors
+
+
+def _criteria_errors(change: _Change) -> list[FieldError]:
+    errors: list[FieldError] = []
+    complete, met = change.holds("Complete"), change.holds("SuccessCriteriaMet")
+    if met and change.holds("Failed"):
         errors.append(_conditions("cannot set SuccessCriteriaMet=True and Failed=true conditions"))
-    if met and target:
+    if met and change.holds("FailureTarget"):
         errors.append(_conditions("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"))
     if change.spec.get("successPolicy") is not None and not met and complete:
         text = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
@@ -97,19 +112,26 @@ def _condition_errors(change: _Change) -> list[FieldError]:
 
 def _finished_errors(change: _Change) -> list[FieldError]:
     errors: list[FieldError] = []
-    status, ending = change.status, change.finish_changed
-    active, terminating, ready = (status.get(key) or 0 for key in ("active", "terminating", "ready"))
-    if change.finished:
-        if (ending or change.changed("active")) and active > 0:
-            errors.append(invalid("status.active", active, "active>0 is invalid for finished job"))
-        nothing_to_do = change.spec.get("suspend") and change.spec.get("completions") == 0
-        if (ending or change.changed("startTime")) and not status.get("startTime") and not nothing_to_do:
-            errors.append(required("status.startTime", "startTime is required for finished job"))
-        uncounted = status.get("uncountedTerminatedPods") or {}
-        if (ending or change.changed("uncountedTerminatedPods")) and any(uncounted.values()):
-            errors.append(invalid("status.uncountedTerminatedPods", uncounted, "must be empty for finished job"))
-        if (ending or change.changed("terminating")) and terminating > 0:
-            errors.append(invalid("status.terminating", terminating, "terminating>0 is invalid for finished job"))
+    if not change.finished:
+        return errors
+    status, ending, active = change.status, change.finish_changed, change.status.get("active") or 0
+    if (ending or change.changed("active")) and active > 0:
+        errors.append(invalid("status.active", active, "active>0 is invalid for finished job"))
+    nothing_to_do = change.spec.get("suspend") and change.spec.get("completions") == 0
+    if (ending or change.changed("startTime")) and not status.get("startTime") and not nothing_to_do:
+        errors.append(required("status.startTime", "startTime is required for finished job"))
+    uncounted = status.get("uncountedTerminatedPods") or {}
+    if (ending or change.changed("uncountedTerminatedPods")) and any(uncounted.values()):
+        shown = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
+        errors.append(invalid("status.uncountedTerminatedPods", shown, "must be empty for finished job"))
+    return errors
+
+
+def _pod_errors(change: _Change) -> list[FieldError]:
+    errors: list[FieldError] = []
+    active, terminating, ready = (change.status.get(key) or 0 for key in ("active", "terminating", "ready"))
+    if change.finished and (change.finish_changed or change.changed("terminating")) and terminating > 0:
+        errors.append(invalid("status.terminating", terminating, "terminating>0 is invalid for finished job"))
     if change.changed("ready", "active") and ready > active:
         errors.append(invalid("status.ready", ready, "cannot set more ready pods than active"))
     return errors

@@ -19,6 +19,8 @@ _POLICIES = ("PreemptLowerPriority", "Never")
 
 
 def default(obj: Object) -> None:
+    if obj.get("value") is None:
+        obj["value"] = 0
     if obj.get("preemptionPolicy") is None:
         obj["preemptionPolicy"] = "PreemptLowerPriority"
 

@@ -96,7 +96,9 @@ def _subject_errors(subject: Object, namespaced: bool, path: str) -> list[FieldE
 def reference_errors(new: Object, old: Object) -> list[FieldError]:
     if new.get("roleRef") == old.get("roleRef"):
         return []
-    return [invalid("roleRef", new.get("roleRef"), "cannot change roleRef")]
+    reference = new.get("roleRef") or {}
+    shown = {go: reference.get(key) or "" for go, key in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))}
+    return [invalid("roleRef", shown, "cannot change roleRef")]
 
 
 def _role(obj: Object) -> str:

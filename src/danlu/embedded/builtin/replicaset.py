@@ -8,10 +8,10 @@ from danlu.embedded.builtin.hooks import AGE, NAME, first_generation, keep_spec,
 from danlu.embedded.builtin.workloads import (
     counter_errors,
     default_template,
-    mismatch_errors,
+    drop_zeros,
     name_warnings,
     replica_counts_errors,
-    replicated_template_errors,
+    selected_template_errors,
     selector_errors,
     spec_of,
 )
@@ -47,13 +47,18 @@ def prepare_update(new: Object, old: Object) -> None:
     next_generation(new, old)
 
 
+def prepare_status(new: Object, old: Object) -> None:
+    keep_spec(new, old)
+    status = new.setdefault("status", {})
+    status.setdefault("replicas", 0)
+    drop_zeros(status, _COUNTERS[1:-1])
+
+
 def validate(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
     errors = counter_errors(spec, "spec", ("replicas", "minReadySeconds"))
     errors += selector_errors(spec.get("selector"), "spec.selector", "deployment")
-    if spec.get("selector"):
-        errors += mismatch_errors(spec, "spec")
-    return errors + replicated_template_errors(spec, "spec", "ReplicaSet")
+    return errors + selected_template_errors(spec, "ReplicaSet")
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
@@ -65,10 +70,6 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     status = new.get("status") or {}
     errors = counter_errors(status, "status", _COUNTERS)
     return errors + replica_counts_errors(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"))
-
-
-def selectable(obj: Object) -> dict[str, str]:
-    return {"status.replicas": str(objects.get(obj, "status.replicas", 0))}
 
 
 SERVED = ServedKind(
@@ -87,14 +88,12 @@ SERVED = ServedKind(
     ),
     prepare_create=prepare_create,
     prepare_update=prepare_update,
-    prepare_status=keep_spec,
+    prepare_status=prepare_status,
     default=default,
     validate=validate,
     validate_update=validate_update,
     validate_status=validate_status,
     warnings=name_warnings,
-    selectable=selectable,
-    selectable_names=frozenset({"status.replicas"}),
     has_status=True,
     scale=ScalePaths(selector="spec.selector"),
 )

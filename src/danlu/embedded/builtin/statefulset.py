@@ -13,11 +13,14 @@ from danlu.embedded.builtin.workloads import (
     collision_errors,
     counter_errors,
     default_template,
+    drop_zeros,
     int_or_percent_errors,
+    is_readable,
     mismatch_errors,
     over_100_percent_errors,
     replica_counts_errors,
     selector_errors,
+    shown_strategy,
     spec_of,
     template_of,
 )
@@ -67,6 +70,7 @@ def default(obj: Object) -> None:
         spec["replicas"] = 1
     if spec.get("revisionHistoryLimit") is None:
         spec["revisionHistoryLimit"] = 10
+    spec.setdefault("serviceName", "")
     for claim in spec.get("volumeClaimTemplates") or ():
         claim.setdefault("apiVersion", "v1")
         claim.setdefault("kind", "PersistentVolumeClaim")
@@ -100,18 +104,20 @@ def prepare_update(new: Object, old: Object) -> None:
     next_generation(new, old)
 
 
+def prepare_status(new: Object, old: Object) -> None:
+    keep_spec(new, old)
+    status = new.setdefault("status", {})
+    status.setdefault("replicas", 0)
+    status.setdefault("availableReplicas", 0)
+    drop_zeros(status, ("readyReplicas", "currentReplicas", "updatedReplicas", "observedGeneration"))
+
+
 def validate(obj: Object) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    errors = _spec_errors(spec)
-    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        errors += claim_spec_errors(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
-    service = spec.get("serviceName")
-    if service:
-        errors += [invalid("spec.serviceName", service, text) for text in names.dns_label(service)]
-    return errors
+    return _spec_errors(obj.get("spec") or {}, creating=True)
 
 
-def _spec_errors(spec: Object) -> list[FieldError]:
+def _spec_errors(spec: Object, creating: bool) -> list[FieldError]:
+    """Claims and the service's name cannot change later, so they are looked at only once."""
     errors: list[FieldError] = []
     policy = spec.get("podManagementPolicy")
     if not policy:
@@ -124,12 +130,18 @@ def _spec_errors(spec: Object) -> list[FieldError]:
         if retention.get(field) not in _RETENTION:
             path = f"spec.persistentVolumeClaimRetentionPolicy.{field}"
             errors.append(not_supported(path, retention.get(field) or "", _RETENTION))
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()) if creating else ():
+        errors += claim_spec_errors(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
     errors += counter_errors(spec, "spec", ("replicas", "minReadySeconds"))
     errors += not_negative("spec.ordinals.start", (spec.get("ordinals") or {}).get("start"))
+    service = spec.get("serviceName")
+    if service and creating:
+        errors += [invalid("spec.serviceName", service, text) for text in names.dns_label(service)]
     errors += selector_errors(spec.get("selector"), "spec.selector", "statefulset")
-    if spec.get("selector"):
-        errors += mismatch_errors(spec, "spec")
-    errors += validate_pod_template(_with_claims(spec), "spec.template")
+    if is_readable(spec.get("selector")):
+        errors += mismatch_errors(spec, "spec") + validate_pod_template(_with_claims(spec), "spec.template")
+    else:
+        errors.append(invalid("spec.selector", spec.get("selector"), ""))
     return errors + always_errors(spec, "spec", "StatefulSet")
 
 
@@ -152,9 +164,9 @@ def _strategy_errors(strategy: Object, path: str) -> list[FieldError]:
         return [required(path)]
     if kind == "OnDelete":
         text = "only allowed for updateStrategy 'RollingUpdate'"
-        return [] if rolling is None else [invalid(f"{path}.rollingUpdate", rolling, text)]
+        return [] if rolling is None else [invalid(f"{path}.rollingUpdate", _shown(rolling), text)]
     if kind != "RollingUpdate":
-        return [invalid(path, strategy, "must be 'RollingUpdate' or 'OnDelete'")]
+        return [invalid(path, shown_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")]
     if rolling is None:
         return []
     errors = not_negative(f"{path}.rollingUpdate.partition", rolling.get("partition"))
@@ -168,9 +180,13 @@ def _strategy_errors(strategy: Object, path: str) -> list[FieldError]:
     return errors
 
 
+def _shown(rolling: Object) -> Object:
+    return {"Partition": rolling.get("partition") or 0, "MaxUnavailable": rolling.get("maxUnavailable")}
+
+
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     before, after = old.get("spec") or {}, new.get("spec") or {}
-    errors = _spec_errors(after)
+    errors = _spec_errors(after, creating=False)
     if any(before.get(field) != after.get(field) for field in {*before, *after} - set(MUTABLE)):
         errors.append(forbidden("spec", _FROZEN_TEXT))
     return errors
@@ -202,7 +218,7 @@ SERVED = ServedKind(
     ),
     prepare_create=prepare_create,
     prepare_update=prepare_update,
-    prepare_status=keep_spec,
+    prepare_status=prepare_status,
     default=default,
     validate=validate,
     validate_update=validate_update,

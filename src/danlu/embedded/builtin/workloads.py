@@ -64,6 +64,22 @@ def mismatch_errors(spec: Object, path: str) -> list[FieldError]:
     return [] if selector.matches(labels) else [invalid(f"{path}.template.metadata.labels", labels or None, MISMATCH)]
 
 
+def is_readable(selector: Object | None) -> bool:
+    try:
+        from_label_selector(selector)
+    except SelectorError:
+        return False
+    return True
+
+
+def selected_template_errors(spec: Object, kind: str) -> list[FieldError]:
+    """Of a template that the selector must match; where the selector is no good, nothing is said of the template."""
+    selector = spec.get("selector")
+    if not is_readable(selector):
+        return [invalid("spec.selector", selector, "invalid label selector")]
+    return mismatch_errors(spec, "spec") + replicated_template_errors(spec, "spec", kind)
+
+
 def replicated_template_errors(spec: Object, path: str, kind: str) -> list[FieldError]:
     """The template of a kind that keeps its pods running."""
     return validate_pod_template(template_of(spec), f"{path}.template") + always_errors(spec, path, kind)
@@ -88,6 +104,11 @@ def name_warnings(obj: Object) -> list[str]:
     return [NAME_WARNING.format(texts=" ".join(texts))] if texts and not metadata.get("resourceVersion") else []
 
 
+def shown_strategy(strategy: Object) -> Object:
+    """As Kubernetes prints its internal struct in an error."""
+    return {"Type": strategy.get("type") or "", "RollingUpdate": strategy.get("rollingUpdate")}
+
+
 # -- counters
 
 
@@ -96,6 +117,13 @@ def counter_errors(values: Mapping[str, Any], path: str, fields: Iterable[str]) 
     for field in fields:
         errors += not_negative(f"{path}.{field}", values.get(field))
     return errors
+
+
+def drop_zeros(status: Object, fields: Iterable[str]) -> None:
+    """Counters that Kubernetes does not write out at zero."""
+    for field in fields:
+        if status.get(field) == 0:
+            del status[field]
 
 
 def at_most_errors(status: Object, field: str, limit: str, text: str) -> list[FieldError]:
@@ -112,10 +140,10 @@ def replica_counts_errors(status: Object, counted: Iterable[str], ready: str = "
 
 
 def collision_errors(new: Object, old: Object) -> list[FieldError]:
-    count = objects.get(new, "status.collisionCount", 0)
-    if count < objects.get(old, "status.collisionCount", 0):
-        return [invalid("status.collisionCount", count, "cannot be decremented")]
-    return []
+    count, before = objects.get(new, "status.collisionCount"), objects.get(old, "status.collisionCount")
+    if before is None or (count is not None and count >= before):
+        return []
+    return [invalid("status.collisionCount", count or 0, "cannot be decremented")]
 
 
 # -- numbers that may be a percentage

@@ -32,10 +32,14 @@ def apply(
 ) -> Object:
     """The object after the apply, managedFields included; raises Conflict where others own what would change.
 
-    `live` None makes the object. The caller has taken `status` out of `applied` where it is a subresource.
+    `live` None makes the object. For a custom kind with a status subresource the caller has taken the other half
+    (`status`, or all but it) out of `applied`; for built-in kinds that is done here.
     """
     node = schema.root if schema is not None else None
     _check(applied, api_version, node)
+    if node is not None and node.go_struct:
+        other_half = "spec" if subresource == "status" else "status"
+        applied = {key: value for key, value in applied.items() if key != other_half}
     try:
         return _applied({} if live is None else live, applied, manager, force, node, api_version, now, subresource)
     except typed.Irregular as why:
@@ -57,12 +61,13 @@ def _applied(
     if not entries and objects.uid(live):
         changed, _ = typed.compare({}, bare, node, managed.skeleton_of(node))
         entries = [Entry(BEFORE_FIRST_APPLY, "Update", api_version, "", now, managed.stripped(changed))]
-    mine = Entry(manager, "Apply", api_version, subresource, None, managed.stripped(typed.field_set(applied, node)))
+    mine = Entry(manager, "Apply", api_version, subresource, None, typed.field_set(applied, node))
     last = next((entry for entry in entries if entry.identity == mine.identity), None)
     others = [entry for entry in entries if entry is not last]
     result: Object = typed.merge(bare, applied, node)
     if last is not None:
         result = _pruned(result, last, [*others, mine], node)
+    mine.fields = managed.stripped(mine.fields)  # only now: what names the object must survive the pruning
     changed, removed = typed.compare(bare, result, node, managed.skeleton_of(node))
     conflicts = [(entry, fieldsets.intersection(entry.fields, changed)) for entry in others]
     conflicts = [(entry, lost) for entry, lost in conflicts if lost]
@@ -72,8 +77,10 @@ def _applied(
         entry.fields = fieldsets.difference(entry.fields, lost)
     for entry in others:
         entry.fields = fieldsets.difference(entry.fields, removed)
-    unchanged = last is not None and result == bare and last.fields == mine.fields
-    mine.time = last.time if last is not None and unchanged else now
+    if result != bare:
+        mine.time = now
+    elif last is not None:
+        mine.time = last.time
     result = objects.copy(result)
     if manager == "kubectl" and objects.annotations_of(result).get(LAST_APPLIED):
         result["metadata"]["annotations"][LAST_APPLIED] = _last_applied(applied)

@@ -141,6 +141,8 @@ def track_update(
     if old is None:
         changed, _ = compare({}, new, node, skeleton_of(node))
         changed = stripped(changed)
+        if node is not None and node.go_struct:
+            changed.pop("f:status", None)  # the first status is the server's own
         entries = [] if sent == [] or sent == [{}] or not sent else decode(sent) or []
         if not entries:
             if changed:

@@ -25,8 +25,11 @@ class _Refused(Exception):
 
 def json_patch(obj: Object, ops: Any) -> Object:
     """Raises BadRequest for what is no patch, Invalid for one that does not apply."""
-    if not isinstance(ops, list) or not all(isinstance(op, dict) for op in ops):
-        raise BadRequest("error decoding patch: json: cannot unmarshal the patch into a list of operations")
+    if not isinstance(ops, list):
+        raise _undecodable(ops, "[]handlers.jsonPatchOp")
+    for op in ops:
+        if not isinstance(op, dict):
+            raise _undecodable(op, "handlers.jsonPatchOp")
     if len(ops) > MOST_OPERATIONS:
         raise RequestTooLarge(f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(ops)}")
     document = copy(obj)
@@ -38,6 +41,14 @@ def json_patch(obj: Object, ops: Any) -> Object:
     if not isinstance(document, dict):
         raise Invalid(f"{REJECTED}: the patched document is not an object")
     return document
+
+
+def _undecodable(value: Any, wanted: str) -> BadRequest:
+    if isinstance(value, bool):
+        kind = "bool"
+    else:
+        kind = {dict: "object", list: "array", str: "string", type(None): "null"}.get(type(value), "number")
+    return BadRequest(f"error decoding patch: json: cannot unmarshal {kind} into Go value of type {wanted}")
 
 
 def _applied(document: Any, op: Object) -> Any:

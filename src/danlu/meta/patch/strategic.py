@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from danlu.errors import ApiError, BadRequest, Invalid
+from danlu.meta.fields import go_text
 from danlu.meta.kind import Object
 from danlu.meta.objects import copy
 from danlu.meta.patch.rfc6902 import REJECTED
@@ -37,12 +38,12 @@ def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None) -> Obj
 def _merge_map(original: Object, patch: Object, node: Node | None) -> Object:
     """Works on private copies: both arguments are used up."""
     if _PATCH in patch:
-        directive = patch.pop(_PATCH)
-        if directive == "replace":
+        if patch[_PATCH] == "replace":
+            del patch[_PATCH]
             return patch
-        if directive == "delete":
+        if patch[_PATCH] == "delete":
             return {}
-        raise BadRequest(f"unknown patch type: {directive} in map: {patch}")
+        raise BadRequest(f"unknown patch type: {patch[_PATCH]} in map: {go_text(patch)}")
     _retain_keys(original, patch)
     for key in [key for key in patch if key.startswith(_ORDER)]:
         _merge_ordered(original, patch, key, node)
@@ -165,7 +166,8 @@ def _check_order(change: list[Any], order: list[Any], merge_key: str) -> None:
             continue
         value = _key_of(item, merge_key)
         if not any(_key_of(candidate, merge_key) == value for candidate in wanted):
-            raise BadRequest(f"The order in patch list:\n{change}\n doesn't match {_ORDER} list:\n{order}\n")
+            lists = f"{go_text(change)}\n doesn't match {_ORDER} list:\n{go_text(order)}\n"
+            raise BadRequest(f"The order in patch list:\n{lists}")
 
 
 def _key_of(item: Any, merge_key: str) -> Any:
@@ -179,7 +181,7 @@ def _key_of(item: Any, merge_key: str) -> Any:
 
 
 def _no_merge_key(item: Object, merge_key: str) -> ApiError:
-    return BadRequest(f"map: {item} does not contain declared merge key: {merge_key}")
+    return BadRequest(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
 
 
 def _merge_list(original: list[Any], change: list[Any], node: Node | None) -> list[Any]:
@@ -189,7 +191,7 @@ def _merge_list(original: list[Any], change: list[Any], node: Node | None) -> li
     if list in kinds:
         raise Invalid(f"{REJECTED}: lists of lists are not supported")
     if len(kinds - {int, float}) > 1 or (dict in kinds and len(kinds) > 1):
-        raise BadRequest(f"list element types are not identical: {[original, change]}")
+        raise BadRequest(f"list element types are not identical: {go_text([original, change])}")
     merge_key = node.merge_key if node is not None else ""
     if dict not in kinds:
         merged = list(original)
@@ -221,7 +223,7 @@ def _special_items(original: list[Any], change: list[Any], merge_key: str) -> tu
         elif directive == "merge":
             raise BadRequest("merging lists cannot yet be specified in the patch")
         else:
-            raise BadRequest(f"unknown patch type: {directive} in map: {item}")
+            raise BadRequest(f"unknown patch type: {directive} in map: {go_text(item)}")
     return (plain, []) if replace else (original, plain)
 
 

@@ -17,11 +17,17 @@ if TYPE_CHECKING:
 
 Skeleton = dict[str, Any]
 
-# Structs that Go always writes out, so that they are there before anyone sets a field in them and nobody owns them.
+# Structs and lists that Go always writes out, empty or not: they are there before anyone sets something in them, so
+# nobody owns them. A list is None here, a text its empty self.
 NATIVE_SKELETON: Skeleton = {
     "metadata": {},
+    "rules": None,
+    "endpoints": None,
+    "ports": None,
     "spec": {
-        "template": {"metadata": {}, "spec": {}},
+        "containers": None,
+        "template": {"metadata": {}, "spec": {"containers": None}},
+        "serviceName": "",
         "strategy": {},
         "updateStrategy": {},
         "resources": {},
@@ -33,8 +39,12 @@ NATIVE_SKELETON: Skeleton = {
         "daemonEndpoints": {"kubeletEndpoint": {}},
         "acceptedNames": {},
     },
+    "involvedObject": {},
+    "regarding": {},
     "source": {},
     "deprecatedSource": {},
+    "reportingComponent": "",
+    "reportingInstance": "",
 }
 NO_SKELETON: Skeleton = {"metadata": {}}
 
@@ -61,7 +71,10 @@ def child_of(node: Node | None, key: str) -> Node | None:
 
 
 def is_atomic_map(node: Node | None) -> bool:
-    return node is not None and node.map_type == "atomic"
+    """By its word, or because it is Go's RawExtension: any JSON, of which a built-in kind knows nothing."""
+    if node is None:
+        return False
+    return node.map_type == "atomic" or (node.preserve_unknown and not node.fields and not node.schema)
 
 
 def item_step(item: Any, keys: tuple[str, ...], node: Node | None) -> str:
@@ -81,7 +94,7 @@ def item_step(item: Any, keys: tuple[str, ...], node: Node | None) -> str:
     for key in keys:
         value = item.get(key)
         if value is None and node is not None:
-            value = node.defaults.get(key)
+            value = _absent_key(node, key)
         if value is not None:
             found[key] = value
     if not found:
@@ -93,6 +106,14 @@ def item_step(item: Any, keys: tuple[str, ...], node: Node | None) -> str:
     return "k:" + orjson.dumps(found, option=orjson.OPT_SORT_KEYS).decode()
 
 
+def _absent_key(node: Node, key: str) -> Any:
+    """What a key that is not there stands for: its default, or the zero value that Go writes for a required field."""
+    if key in node.defaults or not node.go_struct or key not in node.required:
+        return node.defaults.get(key)
+    field = node.fields.get(key)
+    return {"string": "", "integer": 0}.get(field.type) if field is not None else None
+
+
 def steps_of(items: list[Any], keys: tuple[str, ...], node: Node | None) -> list[str]:
     return [item_step(item, keys, node) for item in items]
 
@@ -100,7 +121,7 @@ def steps_of(items: list[Any], keys: tuple[str, ...], node: Node | None) -> list
 def everything(value: Any, node: Node | None) -> Set:
     """The set of all that comes into being, or goes, with this value: each container on the way is a member too."""
     if type(value) is dict:
-        if not value or (node is not None and node.map_type == "atomic"):
+        if not value or is_atomic_map(node):
             return LEAF
         result: Set = {".": LEAF}
         if node is None:
@@ -149,9 +170,10 @@ def compare(old: dict[str, Any], new: dict[str, Any], node: Node | None, skeleto
         before, value = old.get(key), new.get(key)
         if before == value:
             continue
-        before = {} if before is None else before
-        value = {} if value is None else value
-        _compare_value(f"f:{key}", before, value, child_of(node, key), below, changed, removed)
+        empty: Any = {} if isinstance(below, dict) else [] if below is None else below
+        before = empty if before is None else before
+        value = empty if value is None else value
+        _compare_value(f"f:{key}", before, value, child_of(node, key), below or {}, changed, removed)
     return changed, removed
 
 
