@@ -126,7 +126,8 @@ class NamespaceController:
                 "SomeResourcesRemain",
                 f"Some resources are remaining: {', '.join(shown)}",
             )
-            holders = Counter(f for left in remaining.values() for o in left for f in o["metadata"].get("finalizers") or ())
+            everything = [obj for left in remaining.values() for obj in left]
+            holders = Counter(held for obj in everything for held in obj["metadata"].get("finalizers") or ())
             if holders:
                 shown = [f"{name} in {count} resource instances" for name, count in sorted(holders.items())]
                 bad["NamespaceFinalizersRemaining"] = (

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from danlu.embedded.scheduler import matching
 from danlu.embedded.scheduler.filters import ON_VOLUME, Refusal, VolumeFilter
 from danlu.embedded.scheduler.nodeinfo import NodeInfo
 from danlu.embedded.scheduler.podinfo import PodInfo
+from danlu.meta import nodeselection
 from danlu.meta.kind import Object
 from danlu.meta.usage import storage_class_of
 
@@ -49,7 +49,7 @@ def volume_suits(volume: Object, node: NodeInfo) -> bool:
     required = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required")
     if required is None:
         return True
-    return matching.any_term_matches(required.get("nodeSelectorTerms") or (), node.labels, node.name)
+    return nodeselection.any_term_matches(required.get("nodeSelectorTerms") or (), node.labels, node.name)
 
 
 def _topology_suits(storage_class: Object, node: NodeInfo) -> bool:

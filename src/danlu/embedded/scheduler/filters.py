@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from danlu.embedded.scheduler import matching
 from danlu.embedded.scheduler.nodeinfo import NodeInfo
 from danlu.embedded.scheduler.podinfo import PodInfo
 from danlu.embedded.scheduler.trial import Trial, matches_all, suits_node
+from danlu.meta import nodeselection
 
 # What may happen in the cluster that makes another attempt worthwhile.
 NODE_CHANGED = "node changed"
@@ -107,9 +107,9 @@ def neighbours(trial: Trial, node: NodeInfo) -> Refusal | None:
 def refusal(trial: Trial, node: NodeInfo, volumes: VolumeFilter | None = None) -> Refusal | None:
     """None: the pod may run there."""
     pod = trial.pod
-    if node.unschedulable and not matching.is_tolerated(matching.UNSCHEDULABLE_TAINT, pod.tolerations):
+    if node.unschedulable and not nodeselection.is_tolerated(nodeselection.UNSCHEDULABLE_TAINT, pod.tolerations):
         return UNSCHEDULABLE
-    if node.taints and matching.untolerated(node.taints, pod.tolerations):
+    if node.taints and nodeselection.untolerated(node.taints, pod.tolerations):
         return TAINTED
     if (pod.node_selector or pod.node_affinity is not None) and not suits_node(pod, node):
         return NODE_AFFINITY

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from danlu.embedded.scheduler import matching, scores
+from danlu.embedded.scheduler import scores
 from danlu.embedded.scheduler.cache import Cache
 from danlu.embedded.scheduler.claims import Claims, VolumeView
 from danlu.embedded.scheduler.filters import ANYTHING, ON_NODE, ON_VOLUME, Refusal, refusal_among_nominated
 from danlu.embedded.scheduler.nodeinfo import NodeInfo
 from danlu.embedded.scheduler.podinfo import PodInfo
 from danlu.embedded.scheduler.trial import Trial
+from danlu.meta import nodeselection
 
 NO_NODES = "no nodes available to schedule pods"
 CONFLICTING = "pod affinity terms conflict"
@@ -67,7 +68,7 @@ class Placer:
         claims = Claims(pod, self.view) if pod.claims else None
         if claims is not None and claims.problem:
             return Diagnosis(len(nodes), overall=claims.problem, wakes=ON_VOLUME)
-        named = matching.named_nodes(pod.node_affinity) if pod.node_affinity else None
+        named = nodeselection.named_nodes(pod.node_affinity) if pod.node_affinity else None
         if named is not None and not named:
             return Diagnosis(len(nodes), overall=CONFLICTING, wakes=ON_NODE)
         trial = Trial(pod, self.cache)

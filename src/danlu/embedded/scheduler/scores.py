@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from danlu.embedded.scheduler import matching
 from danlu.embedded.scheduler.cache import Cache
 from danlu.embedded.scheduler.nodeinfo import NodeInfo
 from danlu.embedded.scheduler.podinfo import PodInfo, Spread, Term
 from danlu.embedded.scheduler.trial import spread_counts, spread_tally
+from danlu.meta import nodeselection
 
 MAX = 100
 HOSTNAME = "kubernetes.io/hostname"
@@ -75,7 +75,7 @@ def taints(pod: PodInfo, nodes: Nodes) -> list[int] | None:
         sum(
             1
             for taint in node.taints
-            if taint.get("effect") == "PreferNoSchedule" and not matching.is_tolerated(taint, forgiving)
+            if taint.get("effect") == "PreferNoSchedule" and not nodeselection.is_tolerated(taint, forgiving)
         )
         for node in nodes
     ]
@@ -91,7 +91,7 @@ def node_affinity(pod: PodInfo, nodes: Nodes) -> list[int] | None:
             sum(
                 preference.get("weight") or 0
                 for preference in pod.node_preferences
-                if matching.term_matches(preference.get("preference") or {}, node.labels, node.name)
+                if nodeselection.term_matches(preference.get("preference") or {}, node.labels, node.name)
             )
         )
     return normalised(counts)

@@ -7,10 +7,10 @@ gone": it copies the trial and lets it count them out.
 
 from __future__ import annotations
 
-from danlu.embedded.scheduler import matching
 from danlu.embedded.scheduler.cache import Cache
 from danlu.embedded.scheduler.nodeinfo import NodeInfo
 from danlu.embedded.scheduler.podinfo import PodInfo, Spread, Term
+from danlu.meta import nodeselection
 
 Place = tuple[str, str]
 """(topology key, value), as a label of a node."""
@@ -27,14 +27,14 @@ def suits_node(pod: PodInfo, node: NodeInfo) -> bool:
     for key, value in pod.node_selector.items():
         if labels.get(key) != value:
             return False
-    return pod.node_affinity is None or matching.any_term_matches(pod.node_affinity, labels, node.name)
+    return pod.node_affinity is None or nodeselection.any_term_matches(pod.node_affinity, labels, node.name)
 
 
 def spread_counts(pod: PodInfo, constraint: Spread, node: NodeInfo) -> bool:
     """Whether the node's pods are counted at all for this constraint."""
     if constraint.honour_affinity and not suits_node(pod, node):
         return False
-    return not (constraint.honour_taints and matching.untolerated(node.taints, pod.tolerations))
+    return not (constraint.honour_taints and nodeselection.untolerated(node.taints, pod.tolerations))
 
 
 class Trial:

@@ -1,4 +1,4 @@
-"""Node selectors, taints and tolerations: pure questions about one pod's rules and one node."""
+"""Node selectors, taints and tolerations: whether a node is one that a pod asks for and may run on."""
 
 from __future__ import annotations
 
