@@ -9,25 +9,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from danlu.embedded.apiserver.admission import CREATE, UPDATE, Attributes, Handler
 from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.served import Column, ScalePaths, ServedKind
 from danlu.embedded.storage import Change, Store
-from danlu.errors import Conflict, NotFound
 from danlu.meta import clock, fields, names
+from danlu.meta.customkinds import is_established, kinds_of
 from danlu.meta.fields import FieldError
 from danlu.meta.jsonpath import JsonPath, JsonPathError, printed
 from danlu.meta.kind import Kind, Object
 from danlu.meta.schema import Schema, structural
 from danlu.meta.wellknown import CUSTOM_RESOURCE_DEFINITION
 
-if TYPE_CHECKING:
-    from danlu.client import Client
-
 RESOURCE = CUSTOM_RESOURCE_DEFINITION.resource
-CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 _OWN = ("apiVersion", "kind", "metadata")
 
@@ -62,11 +58,6 @@ class CustomKinds:
     def _drop(self, name: str, *, keep: set[tuple[str, str, str]]) -> None:
         for path in self._paths.pop(name, set()) - keep:
             self._registry.remove(*path)
-
-
-def is_established(crd: Object) -> bool:
-    given = (crd.get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == "Established" and one.get("status") == "True" for one in given)
 
 
 class Naming(Handler):
@@ -127,26 +118,6 @@ def _refuse_names(crd: Object, reason: str, message: str) -> None:
 
 
 # -- from a definition to what the pipeline needs
-
-
-def kinds_of(crd: Object) -> list[Kind]:
-    """One `Kind` for each served version."""
-    spec = crd["spec"]
-    accepted = (crd.get("status") or {}).get("acceptedNames") or spec["names"]
-    return [
-        Kind(
-            spec["group"],
-            version["name"],
-            accepted["kind"],
-            accepted["plural"],
-            spec.get("scope") == "Namespaced",
-            tuple(accepted.get("shortNames") or ()),
-            tuple(accepted.get("categories") or ()),
-            accepted.get("singular", ""),
-        )
-        for version in spec.get("versions") or ()
-        if version.get("served")
-    ]
 
 
 def served_kinds(crd: Object) -> list[ServedKind]:
@@ -334,45 +305,3 @@ _CELLS: dict[str, Callable[[Any], Any]] = {
     "boolean": lambda value: value if isinstance(value, bool) else None,
     "date": _date,
 }
-
-
-# -- the end of a definition
-
-
-async def clean_up(client: Client, crd: Object) -> bool:
-    """Deletes the instances of a definition that is being deleted, then lets it go.
-
-    Returns whether it is done; False means that instances wait for their own finalizers, so call it again. Safe to
-    call at any time and any number of times.
-    """
-    metadata = crd.get("metadata") or {}
-    if not metadata.get("deletionTimestamp") or CLEANUP_FINALIZER not in (metadata.get("finalizers") or ()):
-        return True
-    kinds = kinds_of(crd) if is_established(crd) else []
-    if kinds:
-        kind = kinds[0]
-        try:
-            left = (await client.list(kind)).items
-            for obj in left:
-                if not obj["metadata"].get("deletionTimestamp"):
-                    await _delete(client, kind, obj)
-            if left and (await client.list(kind)).items:
-                return False
-        except NotFound:
-            pass  # no longer served: nothing can be left that anyone could reach
-    try:
-        fresh = await client.get(CUSTOM_RESOURCE_DEFINITION, metadata["name"])
-        fresh["metadata"]["finalizers"] = [f for f in fresh["metadata"]["finalizers"] if f != CLEANUP_FINALIZER]
-        await client.update(CUSTOM_RESOURCE_DEFINITION, fresh)
-    except NotFound:
-        return True
-    except Conflict:
-        return False
-    return True
-
-
-async def _delete(client: Client, kind: Kind, obj: Object) -> None:
-    try:
-        await client.delete(kind, obj["metadata"]["name"], obj["metadata"].get("namespace"), propagation="Background")
-    except NotFound:
-        return

@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from danlu.embedded.apiserver.discovery import subresources_of
-from danlu.embedded.apiserver.openapi_definitions import META, V2, V3, Document, name_of
+from danlu.embedded.apiserver.openapi_definitions import META, V2, V3, Document, is_native, name_of
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.meta.kind import Kind
 
-PATCHES = (
-    "application/apply-patch+yaml",
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-)
+PATCHES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"  # built-in kinds only: it needs Go's struct tags
 _ANSWERS = ("application/json", "application/yaml")
 _SUCCESS = {"200": "OK", "201": "Created", "202": "Accepted"}
 
@@ -171,7 +167,8 @@ class Paths:
                 _body(definition), kind,
             )  # fmt: skip
         if "patch" in verbs:
-            content = {media: {"schema": _reference(f"{META}Patch")} for media in PATCHES}
+            patches = (*PATCHES, STRATEGIC_PATCH) if is_native(self.kind) else PATCHES
+            content = {media: {"schema": _reference(f"{META}Patch")} for media in patches}
             found["patch"] = self._operation(
                 f"patch{stem}", "patch", f"partially update {text}", [*changing, _FORCE],
                 _responses(definition, "200", "201"), {"content": content, "required": True}, kind,

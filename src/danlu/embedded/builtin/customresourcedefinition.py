@@ -13,11 +13,11 @@ from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.builtin import crdschema
 from danlu.embedded.builtin.hooks import keep_all_but_status, next_generation, schema_of
 from danlu.meta import clock, names
+from danlu.meta.customkinds import CLEANUP_FINALIZER
 from danlu.meta.fields import FieldError, forbidden, immutable, invalid, not_supported, required, too_many
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CUSTOM_RESOURCE_DEFINITION
 
-CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _APPROVAL = "api-approved.kubernetes.io"
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
