@@ -10,6 +10,7 @@ from danlu.embedded.apiserver.admission import CREATE, UPDATE, Attributes, Handl
 from danlu.embedded.apiserver.mirror import Mirror
 from danlu.meta import wellknown
 from danlu.meta.kind import Object
+from danlu.meta.quality import quality_of_service
 from danlu.meta.quantity import ZERO, Quantity
 from danlu.meta.usage import Amounts, amounts, pod_limits, pod_requests
 
@@ -57,6 +58,8 @@ class LimitRanger(Handler):
         assert a.obj is not None
         for _, limits in self._ranges.items(a.namespace):
             _set_defaults(a.obj, limits)
+        if a.operation == CREATE and "status" in a.obj:  # its class was given before these defaults
+            a.obj["status"]["qosClass"] = quality_of_service(a.obj["spec"])
 
     def validate(self, a: Attributes) -> None:
         if a.namespace not in self._ranges.namespaces or not _concerns(a):

@@ -15,9 +15,9 @@ from danlu.embedded.builtin.podspec.defaulting import (
     default_pod_template,
 )
 from danlu.embedded.builtin.podspec.placement import merge_matched_keys
-from danlu.embedded.builtin.podspec.quality import quality_of_service
 from danlu.embedded.builtin.podspec.validation import validate_pod_spec, validate_pod_template
 from danlu.embedded.builtin.podspec.warnings import pod_warnings
+from danlu.meta.quality import quality_of_service
 
 __all__ = [
     "default_claim_spec",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from danlu.embedded.builtin.quantities import parsed
 from danlu.meta.kind import Object
+from danlu.meta.quantity import QuantityError, parse
 
 _COUNTED = ("cpu", "memory")
 
@@ -39,8 +39,8 @@ def quality_of_service(spec: Object) -> str:
 def _amount(text: str | int | float | None) -> int | None:
     if text is None:
         return None
-    value = parsed(text)
-    if value is None:
+    try:
+        milli = parse(text).milli()
+    except QuantityError:
         return None
-    milli = value.milli()
     return milli if milli > 0 else None
