@@ -152,10 +152,15 @@ class Informer:
                     self._remove(obj)
                 elif event.type != "BOOKMARK":
                     self._put(obj)
-                self.resource_version = obj["metadata"]["resourceVersion"]
+                self._advance(_version(obj))
         if not heard:
             await asyncio.sleep(FIRST_BACKOFF_S)  # a server that ends every watch at once must not make us spin
         return heard
+
+    def _advance(self, version: str) -> None:
+        """A deletion may carry the version of the object's last state: that is no reason to read on from there."""
+        if not _newer(self.resource_version, version):
+            self.resource_version = version
 
     # -- changing the cache
 

@@ -94,7 +94,7 @@ async def test_indexed_pods_know_their_index(world: World) -> None:
 
 
 async def test_one_failing_index_does_not_end_the_others(world: World) -> None:
-    limits = {"backoffLimitPerIndex": 0, "completionMode": "Indexed"}
+    limits: dict[str, Any] = {"backoffLimitPerIndex": 0, "completionMode": "Indexed"}
     await world.create(JOB, "j", spec(parallelism=2, completions=2, **limits))
     pods = await world.some_pods(2)
     by_index = {pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]: pod for pod in pods}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from danlu.embedded.controllers.deployment import revisions, rollout
@@ -57,7 +59,7 @@ def test_unhealthy_old_pods_go_first() -> None:
 
 
 def test_scaling_during_a_rollout_is_shared() -> None:
-    before = {revisions.MAX_REPLICAS: "12"}
+    before: dict[str, Any] = {revisions.MAX_REPLICAS: "12"}
     sets = [replica_set("1", 8, **before), replica_set("2", 4, **before)]
     shared = sizes(rollout.proportional_sizes(deployment(20, 2, 0), sets))
     assert shared == {"1": 15, "2": 7}
