@@ -156,6 +156,17 @@ async def test_a_long_path_is_no_obstacle(containers: Containers) -> None:
     assert container.pid
 
 
+async def test_degraded_without_namespaces(containers: Containers) -> None:
+    plain = spec(containers, "c", ["sh", "-c", "pwd; sleep 100"])
+    plain["sandbox"]["mode"] = "none"
+    container = await containers.start(POD, "c", 0, plain)
+    session = await containers.exec(container.id, ["sh", "-c", "echo $PPID"])
+    assert await asyncio.wait_for(session.wait(), 10) == 0
+    await containers.signal(container.id, signal.SIGTERM)
+    assert (await ended(containers, container))["exit_code"] == 143
+    assert said(container) == "/\n"
+
+
 # -- adoption
 
 ABANDON = """

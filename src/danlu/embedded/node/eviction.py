@@ -38,7 +38,7 @@ def shortages(settings: NodeSettings, memory_available: int, disk: machine.Disk)
         found.append(
             Shortage(MEMORY_PRESSURE, "memory", binary(settings.evict_memory_below), f"{memory_available // 1024}Ki")
         )
-    least = int(disk.total * settings.evict_disk_below)
+    least = min(int(disk.total * settings.evict_disk_below), settings.evict_disk_at_most)
     if disk.total and disk.free < least:
         found.append(Shortage(DISK_PRESSURE, "ephemeral-storage", str(least), f"{disk.free // 1024}Ki"))
     elif disk.inodes and disk.inodes_free < disk.inodes * settings.evict_inodes_below:

@@ -372,6 +372,7 @@ class PodWorker:
             return
         self._note_backoff(member)
         await self._drop_layers(member)
+        await self._drop_oldest(member)
         try:
             container = await context.containers.start(self.uid, view.name, attempt, spec)
         except (ProcessError, OSError) as error:
@@ -624,9 +625,19 @@ class PodWorker:
 
     async def _drop_layers(self, member: _Member) -> None:
         """The writable layers of runs that are over: nobody can reach them any more."""
-        if member.current is not None and member.current.exit is not None:
-            await asyncio.to_thread(remove_tree, member.current.root)
-            await asyncio.to_thread(remove_tree, member.current.folder / "skeleton")
+        current = member.current
+        if current is None or current.exit is None:
+            return
+        await asyncio.to_thread(remove_tree, current.root)
+        await asyncio.to_thread(remove_tree, current.folder / "skeleton")
+
+    async def _drop_oldest(self, member: _Member) -> None:
+        """Called before a restart: `kubectl logs --previous` reaches one run back, and nobody further."""
+        current = member.current
+        if current is not None and current.attempt > 0:
+            old = current.attempt - 1
+            await asyncio.to_thread(remove_tree, current.folder.with_name(str(old)))
+            await asyncio.to_thread(remove_log, logs.path_for(self.context.data_dir, self.uid, current.name, old))
 
     # -- small things
 
@@ -663,6 +674,13 @@ def log_tail(path: str) -> str:
                 lines = file.read().decode(errors="replace").splitlines(keepends=True)
                 return "".join(lines[-TAIL_LINES:])
     return ""
+
+
+def remove_log(path: str) -> None:
+    for number in logs.segments(path):
+        for suffix in ("", ".idx"):
+            with contextlib.suppress(OSError):
+                os.unlink(logs.segment_path(path, number) + suffix)
 
 
 def remove_tree(folder: Path) -> None:

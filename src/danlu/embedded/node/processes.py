@@ -125,7 +125,7 @@ class Spawner:
 
 
 def _start_spawner(end: socket.socket) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-I", "-S", "-c", BOOTSTRAP, os.path.dirname(danlu.__file__)]
+    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOTSTRAP, os.path.dirname(danlu.__file__)]
     return subprocess.Popen(command, stdin=end.fileno(), start_new_session=True, cwd="/")
 
 

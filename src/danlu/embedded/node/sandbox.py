@@ -22,6 +22,7 @@ import ctypes
 import errno
 import json
 import os
+import resource
 import shutil
 import socket
 import sys
@@ -40,6 +41,7 @@ PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 24, 38
 
 SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "snap", "gnu")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+MOST_FILES = 1 << 20
 OLD_ROOT = "/.danlu-host"
 
 # fmt: off
@@ -273,9 +275,7 @@ def _build_root(box: Sandbox) -> None:
         missing = [(path, entry["is_file"]) for path, entry in resolved if _is_missing(path, folder, entry)]
         _bring_in(f"/{folder}", f"{root}/{folder}", missing, os.path.join(os.path.dirname(root), "skeleton", folder))
     _make_private_folders(root)
-    for folder in ("proc", "sys"):
-        os.makedirs(f"{root}/{folder}", exist_ok=True)
-        mount(f"/{folder}", f"{root}/{folder}", None, MS_BIND | MS_REC)
+    _bring_in_kernel_folders(root, box)
     _make_devices(root, box)
     sources = [os.path.realpath(entry["source"]) for _, entry in resolved]
     os.makedirs(root + OLD_ROOT, exist_ok=True)
@@ -377,6 +377,19 @@ def _make_private_folders(root: str) -> None:
             os.symlink(to, f"{root}/{link}")
 
 
+def _bring_in_kernel_folders(root: str, box: Sandbox) -> None:
+    for folder in ("proc", "sys"):
+        os.makedirs(f"{root}/{folder}", exist_ok=True)
+        mount(f"/{folder}", f"{root}/{folder}", None, MS_BIND | MS_REC)
+    if box.get("privileged"):
+        return
+    make_read_only(f"{root}/sys")
+    for path in ("/proc/sys", "/proc/sysrq-trigger"):  # the machine's own settings are not a container's to change
+        if os.path.exists(path):
+            mount(path, root + path, None, MS_BIND | MS_REC)
+            make_read_only(root + path)
+
+
 def _make_devices(root: str, box: Sandbox) -> None:
     dev = f"{root}/dev"
     os.makedirs(dev, exist_ok=True)
@@ -436,6 +449,7 @@ def _enter_degraded(box: Sandbox) -> None:
 
 def drop_privileges(box: Sandbox) -> None:
     """CPUs and capabilities first: they need what becoming another user gives away."""
+    _raise_file_limit()
     cpus = box.get("cpus")
     if cpus and hasattr(os, "sched_setaffinity"):
         with contextlib.suppress(OSError):  # CPUs went offline: run on what is there
@@ -453,6 +467,14 @@ def drop_privileges(box: Sandbox) -> None:
             os.setuid(uid)
     if box.get("no_new_privs") and sys.platform.startswith("linux"):
         prctl(PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _raise_file_limit() -> None:
+    """As many open files as the user may have: container runtimes do not keep the shell's small limit either."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, MOST_FILES), most))
 
 
 def _drop_capabilities(box: Sandbox) -> None:

@@ -16,6 +16,7 @@ class NodeSettings:
 
     evict_memory_below: int = 100 << 20  # bytes of free memory; kubelet's default
     evict_disk_below: float = 0.10  # share of the file system under the data directory; kubelet's default for nodefs
+    evict_disk_at_most: int = 2 << 30  # bytes; a laptop's disk that is nine tenths full is no emergency
     evict_inodes_below: float = 0.05  # share of inodes; likewise
     eviction_period_s: float = 10.0
     pressure_hold_s: float = 300.0  # a condition stays this long after the pressure has gone, so that it does not flap

@@ -591,6 +591,24 @@ def proportional(pid: int) -> int:
     return resident(pid)
 
 
+def _write_failure(folder: str, error: BaseException) -> None:
+    """A shim that fails itself (a full disk) says so, as far as it can; its container ends with it."""
+    ended: Exit = {
+        "exit_code": START_FAILED,
+        "signal": 0,
+        "reason": "StartError",
+        "message": f"{type(error).__name__}: {error}",
+        "started_at": 0.0,
+        "finished_at": time.time(),
+    }
+    path = os.path.join(folder, "exit.json")
+    with contextlib.suppress(OSError):
+        if not os.path.exists(path):
+            with open(path + ".new", "w") as file:
+                json.dump(ended, file)
+            os.rename(path + ".new", path)
+
+
 def main(folder: str, listener: socket.socket) -> NoReturn:
     """The whole life of a shim, in the process that the spawner forked for it."""
     code = 0
@@ -602,6 +620,7 @@ def main(folder: str, listener: socket.socket) -> NoReturn:
         Shim(folder, spec, listener).run()
     except BaseException as error:
         code = 1
+        _write_failure(folder, error)
         with contextlib.suppress(OSError), open(os.path.join(folder, "shim.err"), "a") as file:
             import traceback
 

@@ -1,0 +1,120 @@
+"""From a container of a pod to the spec of its process, and what the node refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from danlu.embedded.node import admission, eviction, launch, machine
+from danlu.embedded.node.images import Environment, Image
+from danlu.embedded.node.settings import NodeSettings
+from danlu.meta.kind import Object
+
+CONTEXT = cast(Any, SimpleNamespace(data_dir="/data"))
+
+
+def image(**more: Any) -> Image:
+    return Image("i", Environment("host", {}), **more)
+
+
+@pytest.mark.parametrize(
+    ("container", "expected"),
+    [
+        ({}, ["entry", "cmd"]),
+        ({"args": ["a"]}, ["entry", "a"]),
+        ({"command": ["c"]}, ["c"]),
+        ({"command": ["c"], "args": ["$(X)", "$(Y)"]}, ["c", "1", "$(Y)"]),
+    ],
+)
+def test_command_line(container: Object, expected: list[str]) -> None:
+    known = image(entrypoint=("entry",), cmd=("cmd",))
+    assert launch.command_line(container, known, {"X": "1"}, CONTEXT) == expected
+
+
+def test_no_command_says_what_to_do() -> None:
+    with pytest.raises(launch.CreateError, match=r"no command specified: .* /data/images.yaml"):
+        launch.command_line({"args": ["a"]}, image(known=False), {}, CONTEXT)
+
+
+def test_resolver_file(tmp_path: Path) -> None:
+    host = tmp_path / "resolv.conf"
+    host.write_text("nameserver 1.1.1.1\nsearch lan\n")
+    own = {"nameservers": ["9.9.9.9"], "searches": ["x.y"], "options": [{"name": "ndots", "value": "2"}]}
+    assert launch.resolver_file({"dnsPolicy": "None", "dnsConfig": own}, host) == (
+        "nameserver 9.9.9.9\nsearch x.y\noptions ndots:2\n"
+    )
+    assert launch.resolver_file({"dnsConfig": own}, host).startswith("nameserver 9.9.9.9\nnameserver 1.1.1.1\n")
+
+
+@pytest.mark.parametrize(("user", "problem"), [(0, "breaks non-root policy"), (None, "image will run as root")])
+def test_root_is_refused_where_it_is_not_wanted(user: int | None, problem: str) -> None:
+    pod = {"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": {"securityContext": {"runAsNonRoot": True}}}
+    container = {"name": "c", "securityContext": {"runAsUser": user}}
+    with pytest.raises(launch.CreateError, match=problem):
+        launch._refuse_root(pod, container, launch.security_context(pod, container))
+
+
+def pod(cpu: str = "1", **spec: Any) -> Object:
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    return {"metadata": {"name": "p"}, "spec": {"containers": [container], **spec}}
+
+
+NODE: Object = {"metadata": {"labels": {"a": "b"}}, "status": {"allocatable": {"cpu": "2", "pods": "3"}}}
+
+
+@pytest.mark.parametrize(
+    ("made", "others", "pressures", "reason"),
+    [
+        (pod(), [pod()], set(), None),
+        (pod("1500m"), [pod()], set(), "OutOfcpu"),
+        (pod("0"), [pod("0")] * 3, set(), "OutOfpods"),
+        (pod(nodeSelector={"a": "b"}), [], set(), None),
+        (pod(nodeSelector={"a": "c"}), [], set(), "NodeAffinity"),
+        (pod(), [], {"DiskPressure"}, "Evicted"),
+        (pod(), [], {"MemoryPressure"}, None),
+        (pod(priority=2_000_000_000), [], {"DiskPressure"}, None),
+    ],
+)
+def test_what_a_node_refuses(made: Object, others: list[Object], pressures: set[str], reason: str | None) -> None:
+    found = admission.refusal(made, NODE, others, pressures)
+    assert (found[0] if found else None) == reason
+
+
+def test_shortages() -> None:
+    settings = NodeSettings(evict_memory_below=100, evict_disk_below=0.1, evict_inodes_below=0.05)
+
+    def names(memory: int, free: int, inodes_free: int) -> list[str]:
+        found = eviction.shortages(settings, memory, machine.Disk(1000, free, 100, inodes_free))
+        return [shortage.resource for shortage in found]
+
+    assert names(100, 100, 50) == []
+    assert names(99, 100, 50) == ["memory"]
+    assert names(100, 99, 50) == ["ephemeral-storage"]
+    assert names(100, 100, 4) == ["inodes"]
+
+
+def test_a_large_disk_is_not_short_of_space_for_its_size() -> None:
+    found = eviction.shortages(NodeSettings(), 1 << 40, machine.Disk(1 << 40, 5 << 30, 0, 0))
+    assert found == []
+
+
+def worker(uid: str, asked: str = "0", priority: int = 0) -> Any:
+    container = {"name": "c", "resources": {"requests": {"memory": asked}}}
+    return SimpleNamespace(uid=uid, pod={"spec": {"containers": [container], "priority": priority}})
+
+
+@pytest.mark.parametrize(
+    ("workers", "used", "victim"),
+    [
+        ([worker("a"), worker("b")], {"a": 1, "b": 2}, "b"),
+        ([worker("a", "1k"), worker("b")], {"a": 999, "b": 2}, "b"),
+        ([worker("a", priority=5), worker("b")], {"a": 9, "b": 2}, "b"),
+        ([worker("a", priority=2_000_000_000)], {"a": 9}, None),
+    ],
+)
+def test_who_is_evicted(workers: list[Any], used: dict[str, int], victim: str | None) -> None:
+    chosen = eviction.choose(workers, used, "memory")
+    assert (chosen.uid if chosen else None) == victim
