@@ -235,6 +235,7 @@ def test_what_names_the_object_is_never_pruned() -> None:
     live = applied(None, config)
     live["metadata"]["uid"] = "u"
     result = applied(live, deployment(), now=T2)
+    del result["metadata"]["managedFields"]
     assert result["metadata"] == {"name": "web", "namespace": "x", "uid": "u"}
 
 

@@ -129,10 +129,11 @@ def _finished_errors(change: _Change) -> list[FieldError]:
 
 def _pod_errors(change: _Change) -> list[FieldError]:
     errors: list[FieldError] = []
-    active, terminating, ready = (change.status.get(key) or 0 for key in ("active", "terminating", "ready"))
+    active, terminating = change.status.get("active") or 0, change.status.get("terminating") or 0
+    ready = change.status.get("ready")
     if change.finished and (change.finish_changed or change.changed("terminating")) and terminating > 0:
         errors.append(invalid("status.terminating", terminating, "terminating>0 is invalid for finished job"))
-    if change.changed("ready", "active") and ready > active:
+    if ready is not None and change.changed("ready", "active") and ready > active:
         errors.append(invalid("status.ready", ready, "cannot set more ready pods than active"))
     return errors
 
