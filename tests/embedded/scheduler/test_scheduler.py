@@ -72,7 +72,7 @@ async def test_a_pod_is_bound(scheduler: Scheduler, client: Client) -> None:
     assert found["spec"]["nodeName"] == "n1"
     assert conditions.is_true(found["status"]["conditions"], "PodScheduled")
     async with asyncio.timeout(10):
-        while not (events := (await client.list(EVENT, "default")).items):
+        while not (events := (await client.list(EVENT, "default")).items):  # noqa: ASYNC110
             await asyncio.sleep(0.005)
     assert events[0]["reason"] == "Scheduled"
     assert events[0]["message"] == "Successfully assigned default/p to n1"
@@ -145,7 +145,7 @@ async def test_eight_hundred_pods_on_fifty_nodes(scheduler: Scheduler, client: C
     await asyncio.gather(*(add_node(client, node(f"n{i}", cpu="64", memory="64Gi")) for i in range(50)))
     await asyncio.gather(*(add_pod(client, pod(f"p{i}", requests={"cpu": "1"})) for i in range(800)))
     async with asyncio.timeout(30):
-        while len(scheduler.queue):
+        while len(scheduler.queue):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     counts = [len(info.pods) for info in scheduler.cache.real.values()]
     assert sum(counts) == 800

@@ -1,0 +1,35 @@
+"""The controllers that keep the cluster itself in order, as opposed to those of the workloads (`CONTROLLERS`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from danlu.embedded.controllers import (
+    clusterroles,
+    endpoints,
+    garbage,
+    namespaces,
+    nodes,
+    podgc,
+    quotas,
+    serviceaccounts,
+    ttl,
+    volumes,
+)
+from danlu.runtime.manager import Factory
+
+
+def factories(volumes_directory: Path, ca_pem: str) -> tuple[Factory, ...]:
+    """Service accounts come first: nothing can run in a namespace before it has its own."""
+    return (
+        *serviceaccounts.factories(ca_pem),
+        namespaces.make,
+        garbage.make,
+        endpoints.make,
+        *volumes.factories(volumes_directory),
+        quotas.make,
+        nodes.make,
+        podgc.make,
+        ttl.make,
+        clusterroles.make,
+    )
