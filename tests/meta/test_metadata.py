@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 from danlu.meta.metadata import validate_metadata, validate_metadata_update
 from danlu.meta.names import as_dns_subdomain
 
 
-def messages(meta: dict[str, object], namespaced: bool = True) -> list[str]:
+def messages(meta: dict[str, Any], namespaced: bool = True) -> list[str]:
     return [error.message() for error in validate_metadata(meta, namespaced, as_dns_subdomain)]
 
 
@@ -15,7 +17,7 @@ def test_create() -> None:
     assert messages({"name": "a", "namespace": "b"}, False) == [
         "metadata.namespace: Forbidden: not allowed on this type"
     ]
-    big = {"name": "a", "namespace": "b", "annotations": {"a": "x" * 300_000}}
+    big: dict[str, Any] = {"name": "a", "namespace": "b", "annotations": {"a": "x" * 300_000}}
     assert messages(big) == ["metadata.annotations: Too long: may not be more than 262144 bytes"]
     two = [{"apiVersion": "v1", "kind": "K", "name": name, "uid": "u", "controller": True} for name in "ab"]
     assert (

@@ -207,7 +207,7 @@ def test_indexed_jobs_scale_in_step() -> None:
 
 def test_a_suspended_job_may_be_placed_and_sized_anew() -> None:
     old = job(suspend=True)
-    node_affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}}
+    node_affinity: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}}
     for pod in (
         {"nodeSelector": {"a": "b"}},
         {"tolerations": [{"operator": "Exists"}]},

@@ -169,7 +169,7 @@ def test_core_events() -> None:
 
 def test_one_event_has_two_forms() -> None:
     served = eventsevent.SERVED
-    sent = {
+    sent: dict[str, Any] = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "eventTime": TIME,

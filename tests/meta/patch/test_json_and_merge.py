@@ -74,7 +74,8 @@ def test_what_does_not_apply(op: dict[str, Any], words: str) -> None:
 
 
 def test_what_is_no_patch() -> None:
-    for patch in ({}, ["x"], None):
+    patches: tuple[Any, ...] = ({}, ["x"], None)
+    for patch in patches:
         with pytest.raises(BadRequest):
             json_patch(DOCUMENT, patch)
 

@@ -65,7 +65,7 @@ def test_retain_keys_and_primitive_lists() -> None:
     patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
     assert strategic_merge_patch(deployment, patch, DEPLOYMENT)["spec"]["strategy"] == {"type": "Recreate"}
     pod = {"metadata": {"finalizers": ["a", "b", "c"]}}
-    patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["b"], "finalizers": ["d"]}}
+    removal = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["b"], "finalizers": ["d"]}}
     assert strategic_merge_patch(pod, patch, POD)["metadata"]["finalizers"] == [
         "d",
         "a",
