@@ -13,7 +13,7 @@ import orjson
 import yaml
 
 MOST_VALUES = 400_000  # after aliases are written out; a 3 MiB body without aliases stays below
-MOST_DEPTH = 900  # what the JSON encoder can still write
+MOST_DEPTH = 200  # as for JSON bodies
 
 
 class YamlError(ValueError):
@@ -81,7 +81,9 @@ def load(body: bytes) -> tuple[Any, list[str]]:
         return orjson.loads(orjson.dumps(data, option=orjson.OPT_NON_STR_KEYS)), repeated
     except yaml.YAMLError as error:
         raise YamlError(_worded(error)) from None
-    except (orjson.JSONEncodeError, UnicodeDecodeError, RecursionError, ValueError, OverflowError) as error:
+    except RecursionError:
+        raise YamlError("yaml: exceeded max depth") from None
+    except (orjson.JSONEncodeError, UnicodeDecodeError, ValueError, OverflowError) as error:
         raise YamlError(str(error)) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import re
@@ -16,6 +17,7 @@ from danlu.meta.fields import quoted
 
 JSON = "application/json"
 YAML = "application/yaml"
+MOST_DEPTH = 200  # of nested objects and lists in a body; the JSON encoder stops at 254, and events wrap objects
 MEDIA_TYPES = (JSON, YAML)
 _CONVERSIONS = {
     "Table": ("table", "meta.k8s.io", ("v1", "v1beta1")),
@@ -170,12 +172,30 @@ def _from_json(body: bytes, *, patch: bool, look_twice: bool) -> tuple[Any, list
         data = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise _unrecognized(_go_syntax_error(body, error), body, patch) from None
+    if body.count(b"{") + body.count(b"[") > MOST_DEPTH and is_too_deep(data):
+        raise _unrecognized("exceeded max depth", body, patch)
     if not look_twice or _count_keys(data) == sum(1 for found in _STRINGS.finditer(body) if found[1] is not None):
         return data, []
     return data, [f"duplicate field {quoted(path)}" for path in _duplicates(body)]
 
 
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"(\s*:)?', re.DOTALL)
+
+
+def is_too_deep(data: Any) -> bool:
+    """Whether the data is nested so deeply that it could be read but not written again."""
+    level = [data]
+    for _ in range(MOST_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            if value.__class__ is dict:
+                below.extend(value.values())
+            elif value.__class__ is list:
+                below.extend(value)
+        level = [value for value in below if value.__class__ in (dict, list)]
+        if not level:
+            return False
+    return True
 
 
 def _count_keys(data: Any) -> int:
@@ -215,7 +235,8 @@ def _duplicates(body: bytes) -> list[str]:
             for index, item in enumerate(value):
                 walk(item, f"{path}[{index}]")
 
-    walk(tree, "")
+    with contextlib.suppress(RecursionError):
+        walk(tree, "")
     return list(found)[:100]
 
 

@@ -12,6 +12,7 @@ from danlu.meta.kind import Kind
 PATCHES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"  # built-in kinds only: it needs Go's struct tags
 _ANSWERS = ("application/json", "application/yaml")
+_METHODS = {"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
 _SUCCESS = {"200": "OK", "201": "Created", "202": "Accepted"}
 
 
@@ -178,14 +179,15 @@ class Paths:
     def _subresource(self, name: str, exchanged: Kind, verbs: tuple[str, ...]) -> Document:
         definition, suffix = name_of(exchanged), _words(name)
         found: Document = {"parameters": self._parameters(name=True)}
-        if "update" in verbs or "patch" in verbs:
+        connects = exchanged.kind.endswith("Options")
+        if not connects and ("update" in verbs or "patch" in verbs):
             found.update(self._accesses(verbs, suffix, definition, exchanged, f"{name} of the specified"))
             return found
         stem = f"{self.stem}{self.scope}{self.kind.kind}{suffix}"
-        if exchanged.kind.endswith("Options") or name == "log":
+        if connects or name == "log":
             text = {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}}
             responses = {"200": text, "401": {"description": "Unauthorized"}}
-            for verb, method in (("get", "get"), ("create", "post")):
+            for verb, method in _METHODS.items():
                 if verb in verbs:
                     action = "get" if name == "log" else "connect"
                     found[method] = self._operation(

@@ -53,6 +53,13 @@ _NESTED_EMPTY = {
 
 def validate(schema: Schema, path: str, *, status: bool) -> list[FieldError]:
     """All that is wrong with the schema at `path`; `status`: the status subresource is on."""
+    try:
+        return _validate(schema, path, status=status)
+    except RecursionError:
+        return [invalid(path, "", "is nested too deeply")]
+
+
+def _validate(schema: Schema, path: str, *, status: bool) -> list[FieldError]:
     errors = _root(schema, path, status=status)
     structural = sorted([*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)], key=_message)
     errors += structural

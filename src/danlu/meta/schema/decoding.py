@@ -63,6 +63,8 @@ def decode(obj: dict[str, Any], root: Node) -> Decoded:
         _struct(obj, root, None, unknown)
     except _Wrong as wrong:
         return Decoded(unknown, wrong.problem)
+    except RecursionError:
+        return Decoded(unknown, TypeProblem("", "exceeded max depth"))
     return Decoded(unknown, None)
 
 
