@@ -66,7 +66,7 @@ def test_retain_keys_and_primitive_lists() -> None:
     assert strategic_merge_patch(deployment, patch, DEPLOYMENT)["spec"]["strategy"] == {"type": "Recreate"}
     pod = {"metadata": {"finalizers": ["a", "b", "c"]}}
     removal = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["b"], "finalizers": ["d"]}}
-    assert strategic_merge_patch(pod, patch, POD)["metadata"]["finalizers"] == [
+    assert strategic_merge_patch(pod, removal, POD)["metadata"]["finalizers"] == [
         "d",
         "a",
         "c",
