@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.apiserver.admission.service_account_secrets import ServiceAccountSecrets
 from danlu.embedded.apiserver.auth.authenticate import Authenticator
-from danlu.embedded.apiserver.auth.certificates import Certificates
 from danlu.embedded.apiserver.auth.rbac import Authorizer
 from danlu.embedded.apiserver.auth.tokens import ISSUER, BadToken, ServiceAccountTokens, StaticTokens
 from danlu.embedded.apiserver.subresources.token import request_token
@@ -128,35 +126,16 @@ async def test_keys_and_issuer_documents(tokens: ServiceAccountTokens) -> None:
     assert tokens.openid_configuration()["issuer"] == ISSUER
 
 
-async def test_legacy_secret(world: Any, tokens: ServiceAccountTokens) -> None:
-    account = world.put(k.SERVICE_ACCOUNT, "robot", "lab")
+async def test_a_token_bound_to_a_secret_ends_with_it(world: Any, tokens: ServiceAccountTokens) -> None:
+    world.put(k.SERVICE_ACCOUNT, "robot", "lab")
     secret = world.put(k.SECRET, "robot-token", "lab", type="kubernetes.io/service-account-token")
-    assert tokens.fill_secret(secret, account, "PEM")
-    assert not tokens.fill_secret(secret, account, "PEM")
-    token = base64.b64decode(secret["data"]["token"]).decode()
+    bound = {"kind": "Secret", "apiVersion": "v1", "name": "robot-token", "uid": secret["metadata"]["uid"]}
+    spec = {"expirationSeconds": 1 << 32, "boundObjectRef": bound}
+    token = request_token(world.store, tokens, "lab", "robot", {"spec": spec})["status"]["token"]
     assert tokens.verify(token)[0].name == "system:serviceaccount:lab:robot"
     world.delete(k.SECRET, secret)
     with pytest.raises(BadToken, match="invalidated"):
         tokens.verify(token)
-
-
-async def test_a_legacy_secret_is_born_full(world: Any, tokens: ServiceAccountTokens, tmp_path: Path) -> None:
-    plugin = ServiceAccountSecrets(world.store, tokens, Certificates(tmp_path / "pki"))
-
-    def secret(account: str) -> Any:
-        annotations = {"kubernetes.io/service-account.name": account}
-        meta = {"name": "t", "namespace": "lab", "uid": "secret-uid", "annotations": annotations}
-        return {"metadata": meta, "type": "kubernetes.io/service-account-token"}
-
-    world.put(k.SERVICE_ACCOUNT, "robot", "lab")
-    full, lonely = secret("robot"), secret("nobody")
-    plugin.mutate(world.write("CREATE", k.SECRET, full))
-    plugin.mutate(world.write("CREATE", k.SECRET, lonely))
-    assert set(full["data"]) == {"ca.crt", "namespace", "token"}
-    assert "data" not in lonely
-    world.store.put("secrets", full)
-    token = base64.b64decode(full["data"]["token"]).decode()
-    assert tokens.verify(token)[0].name == "system:serviceaccount:lab:robot"
 
 
 @pytest.fixture

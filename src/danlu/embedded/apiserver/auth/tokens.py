@@ -33,9 +33,6 @@ AUTHENTICATED = "system:authenticated"
 LEEWAY = 60  # seconds that clocks may differ
 _KEPT_TOKENS = 10_000
 _COORDINATE = 32  # bytes of a P-256 number
-LEGACY_SECRET_TYPE = "kubernetes.io/service-account-token"
-ACCOUNT_NAME = "kubernetes.io/service-account.name"
-ACCOUNT_UID = "kubernetes.io/service-account.uid"
 
 
 class BadToken(Exception):
@@ -72,13 +69,13 @@ class ServiceAccountTokens:
         self,
         account: Object,
         *,
-        seconds: int | None,
+        seconds: int,
         audiences: Sequence[str] = (),
         bound: tuple[str, Object] | None = None,
         node: Object | None = None,
         warn_after: int | None = None,
     ) -> str:
-        """`bound`: ("pod" | "secret" | "node", object). `seconds` None: no end (only for legacy Secrets)."""
+        """`bound`: ("pod" | "secret" | "node", object): the token ends when that object does."""
         now = int(time.time())
         meta = account["metadata"]
         namespace = meta["namespace"]
@@ -92,6 +89,7 @@ class ServiceAccountTokens:
             private["warnafter"] = now + warn_after
         claims: dict[str, Any] = {
             "aud": list(audiences or self.audiences),
+            "exp": now + seconds,
             "iat": now,
             "iss": self.issuer,
             "jti": str(uuid.uuid4()),
@@ -99,25 +97,7 @@ class ServiceAccountTokens:
             "nbf": now,
             "sub": service_account_name(namespace, meta["name"]),
         }
-        if seconds is not None:
-            claims["exp"] = now + seconds
         return self._sign(claims)
-
-    def fill_secret(self, secret: Object, account: Object, authority_pem: str) -> bool:
-        """Fill a Secret of type kubernetes.io/service-account-token; says whether anything changed."""
-        meta, account_meta = secret["metadata"], account["metadata"]
-        annotations = meta["annotations"] = meta.get("annotations") or {}
-        data = secret["data"] = secret.get("data") or {}
-        wanted = {"ca.crt": _base64(authority_pem), "namespace": _base64(meta["namespace"])}
-        changed: bool = annotations.get(ACCOUNT_UID) != account_meta["uid"]
-        annotations[ACCOUNT_UID] = account_meta["uid"]
-        for key, value in wanted.items():
-            changed = changed or data.get(key) != value
-            data[key] = value
-        if not data.get("token"):
-            data["token"] = _base64(self.issue(account, seconds=None, bound=("secret", secret)))
-            changed = True
-        return changed
 
     # -- verifying
 
@@ -312,10 +292,6 @@ def _go(texts: Sequence[str]) -> str:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
-
-
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
 
 
 def _encode(data: bytes) -> str:
