@@ -8,8 +8,11 @@ not served until it is changed.
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import orjson
 
 from danlu.embedded.apiserver.admission import CREATE, UPDATE, Attributes, Handler
 from danlu.embedded.apiserver.registry import Registry
@@ -23,8 +26,11 @@ from danlu.meta.kind import Kind, Object
 from danlu.meta.schema import Schema, structural
 from danlu.meta.wellknown import CUSTOM_RESOURCE_DEFINITION
 
+log = logging.getLogger("danlu.apiserver.crds")
+
 RESOURCE = CUSTOM_RESOURCE_DEFINITION.resource
 _TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
+_STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 _OWN = ("apiVersion", "kind", "metadata")
 
 
@@ -48,16 +54,26 @@ class CustomKinds:
             self._serve(stored.name, stored.obj)
 
     def _serve(self, name: str, crd: Object) -> None:
-        kinds = served_kinds(crd) if is_established(crd) else []
-        current = {(one.kind.group, one.kind.version, one.kind.plural) for one in kinds}
+        try:
+            kinds = served_kinds(crd) if is_established(crd) else []
+        except (KeyError, TypeError, ValueError):  # stored by other hands than ours: it must not stop the server
+            log.exception("the definition %s cannot be served", name)
+            kinds = []
+        mine = self._paths.get(name, set())
+        current = {path for path in map(_path, kinds) if path in mine or self._registry.by_path(*path) is None}
         self._drop(name, keep=current)
         for served in kinds:
-            self._registry.add(served)
+            if _path(served) in current:
+                self._registry.add(served)
         self._paths[name] = current
 
     def _drop(self, name: str, *, keep: set[tuple[str, str, str]]) -> None:
         for path in self._paths.pop(name, set()) - keep:
             self._registry.remove(*path)
+
+
+def _path(served: ServedKind) -> tuple[str, str, str]:
+    return served.kind.group, served.kind.version, served.kind.plural
 
 
 class Naming(Handler):
@@ -147,7 +163,7 @@ def _served(crd: Object, kind: Kind, version: Mapping[str, Any]) -> ServedKind:
         validate=lambda obj: [*schema().validate(obj), *_scale_errors(obj, scale)],
         validate_update=lambda new, old: [*schema().validate(new, old), *_scale_errors(new, scale)],
         validate_status=lambda new, old: schema().validate(new, old),
-        warnings=_deprecation(kind, version),
+        warnings=_warnings(kind, version),
         selectable=lambda obj: {name: printed(path.first(obj)) for name, path in selectable.items()},
         selectable_names=frozenset(selectable),
         has_status=has_status,
@@ -161,10 +177,12 @@ def _served(crd: Object, kind: Kind, version: Mapping[str, Any]) -> ServedKind:
 
 def _schema(version: Mapping[str, Any]) -> Callable[[], Schema]:
     given = (version.get("schema") or {}).get("openAPIV3Schema") or {"x-kubernetes-preserve-unknown-fields": True}
+    # As text until it is needed: definitions with pod templates in them are large, and many are never used.
+    text = orjson.dumps(given)
 
     @functools.cache
     def load() -> Schema:
-        return structural(given)
+        return structural(orjson.loads(text))
 
     return load
 
@@ -211,11 +229,28 @@ def _prepare_status(new: Object, old: Object) -> None:
         new["status"] = status
 
 
-def _deprecation(kind: Kind, version: Mapping[str, Any]) -> Callable[[Object], list[str]]:
-    if not version.get("deprecated"):
-        return lambda _: []
-    text = version.get("deprecationWarning") or f"{kind.api_version} {kind.kind} is deprecated"
-    return lambda _: [text]
+def _warnings(kind: Kind, version: Mapping[str, Any]) -> Callable[[Object], list[str]]:
+    deprecated: list[str] = []
+    if version.get("deprecated"):
+        deprecated = [version.get("deprecationWarning") or f"{kind.api_version} {kind.kind} is deprecated"]
+
+    def warn(obj: Object) -> list[str]:
+        finalizers = (obj.get("metadata") or {}).get("finalizers")
+        return deprecated + _finalizer_warnings(finalizers) if finalizers else deprecated
+
+    return warn
+
+
+def _finalizer_warnings(finalizers: Sequence[str]) -> list[str]:
+    found = []
+    for name in finalizers:
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in name else ""
+            found.append(
+                f"metadata.finalizers: {fields.quoted(name)}: prefer a domain-qualified finalizer name{path} "
+                "to avoid accidental conflicts with other finalizer writers"
+            )
+    return found
 
 
 def _selectable_fields(version: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:

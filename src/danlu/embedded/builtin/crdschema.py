@@ -12,6 +12,7 @@ from typing import Any
 from danlu.meta import schema as schemas
 from danlu.meta.fields import FieldError, forbidden, invalid, not_supported, required
 from danlu.meta.goregex import PatternError, compile_go
+from danlu.meta.schema import formats
 from danlu.meta.schema.checks import MISSING, Check
 
 Schema = Mapping[str, Any]
@@ -70,6 +71,19 @@ def _validate(schema: Schema, path: str, *, status: bool) -> list[FieldError]:
     if not errors:
         errors += _rules(schema, path)
     return errors
+
+
+def unrecognized_formats(schema: Schema) -> set[str]:
+    """Formats that no value will be checked against."""
+    found: set[str] = set()
+    form, kind = schema.get("format", ""), schema.get("type", "")
+    if form:
+        known = {"integer": form in ("int32", "int64"), "number": form in ("float", "double")}
+        if not known.get(kind, kind in ("", "string") and formats.checker(form) is not None):
+            found.add(form)
+    for _, child, _ in _children(schema, ""):
+        found |= unrecognized_formats(child)
+    return found
 
 
 def _message(error: FieldError) -> str:

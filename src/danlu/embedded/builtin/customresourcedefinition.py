@@ -336,6 +336,15 @@ def _approval(obj: Object, spec: dict[str, Any]) -> Iterator[FieldError]:
         yield invalid(place, given, detail)
 
 
+def warnings(obj: Object) -> list[str]:
+    found: set[str] = set()
+    for version in _spec(obj).get("versions") or ():
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if isinstance(schema, dict):
+            found |= crdschema.unrecognized_formats(schema)
+    return [f'unrecognized format "{form}"' for form in sorted(found)]
+
+
 SERVED = ServedKind(
     kind=CUSTOM_RESOURCE_DEFINITION,
     schema=schema_of("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"),
@@ -346,6 +355,7 @@ SERVED = ServedKind(
     default=default,
     validate=validate,
     validate_update=validate_update,
+    warnings=warnings,
     has_status=True,
     unconditional_update=False,
 )

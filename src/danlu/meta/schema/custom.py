@@ -71,13 +71,16 @@ def _node(schema: Mapping[str, Any]) -> Node:
 
 
 class StructuralSchema(Schema):
-    __slots__ = ("_check", "_has_defaults", "_rules")
+    __slots__ = ("_check", "_has_defaults", "_has_embedded", "_has_list_types", "_has_rules", "_rules")
 
     def __init__(self, root: Node) -> None:
         super().__init__(root)
         self._check: Check | None = None
         self._rules: Rules | None = None
         self._has_defaults = _mentions(root.schema, "default")
+        self._has_rules = _mentions(root.schema, "x-kubernetes-validations")
+        self._has_embedded = _mentions(root.schema, "x-kubernetes-embedded-resource")
+        self._has_list_types = _mentions(root.schema, "x-kubernetes-list-type")
 
     def decode(self, obj: dict[str, Any]) -> Decoded:
         unknown: list[str] = []
@@ -108,9 +111,11 @@ class StructuralSchema(Schema):
         errors: list[FieldError] = []
         before = MISSING if old is None else {k: v for k, v in old.items() if k not in _OWN}
         self._check(obj, before, "", errors)
-        _embedded(obj, self.root, "", errors, root=True)
-        _list_types(obj, self.root, "", errors)
-        if not _mentions(self.root.schema, "x-kubernetes-validations"):
+        if self._has_embedded:
+            _embedded(obj, self.root, "", errors, root=True)
+        if self._has_list_types:
+            _list_types(obj, self.root, "", errors)
+        if not self._has_rules:
             return errors
         if any(error.type in _BLOCKING for error in errors):
             return [*errors, fields.invalid(NOWHERE, None, _UNCHECKED)]
