@@ -82,7 +82,7 @@ def _data_source_errors(spec: Object, path: str) -> list[FieldError]:
         )
     if source is None or reference is None:
         return errors
-    shown = f"{path}.dataSource"
+    shown: Object = {}  # Kubernetes prints its path object here, which has nothing to show
     if reference.get("namespace"):
         errors.append(invalid(path, shown, "may not be specified when dataSourceRef.namespace is specified"))
     elif any(source.get(key) != reference.get(key) for key in ("apiGroup", "kind", "name")):

@@ -29,7 +29,7 @@ _ACRONYMS = {"dnsPolicy": "DNSPolicy", "dnsConfig": "DNSConfig", "nfs": "NFS", "
 def diff_of(old: Any, new: Any, fields: dict[str, Any] | None = None) -> str:
     """`fields`, where given, are all fields of the struct in order, with their zero values."""
     before, after = (
-        json.dumps(as_struct(value, fields or dict.fromkeys(value)), indent=1, ensure_ascii=False).splitlines()
+        json.dumps(as_struct(value, fields or dict.fromkeys(sorted(value))), indent=1, ensure_ascii=False).splitlines()
         for value in (old, new)
     )
     lines = list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]  # without the names of two files
@@ -37,12 +37,17 @@ def diff_of(old: Any, new: Any, fields: dict[str, Any] | None = None) -> str:
 
 
 def as_struct(value: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
-    """Each field in order, those not set with their zero value; a zero that is a dict says the fields of a struct."""
-    shown = {}
+    """Each field in order, those not set with their zero value.
+
+    A zero that is a dict says the fields of a struct, one that is a list with a dict those of a list of structs.
+    """
+    shown: dict[str, Any] = {}
     for name, zero in fields.items():
         inner = value.get(name)
         if isinstance(zero, dict):
             shown[_go_name(name)] = as_struct(inner or {}, zero)
+        elif isinstance(zero, list):
+            shown[_go_name(name)] = [as_struct(each, zero[0]) for each in inner] if inner else None
         elif name in _MAPS and inner:
             shown[name[:1].upper() + name[1:]] = dict(sorted(inner.items()))
         else:
@@ -58,5 +63,5 @@ def _go_name(name: str) -> str:
 
 def _go_names(value: Any) -> Any:
     if isinstance(value, dict):
-        return as_struct(value, dict.fromkeys(value))
+        return as_struct(value, dict.fromkeys(sorted(value)))
     return [_go_names(inner) for inner in value] if isinstance(value, list) else value

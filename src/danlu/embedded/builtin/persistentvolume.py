@@ -94,7 +94,7 @@ def validate(obj: Object) -> list[FieldError]:
 def _capacity_errors(capacity: Object) -> list[FieldError]:
     errors = [] if capacity else [required("spec.capacity")]
     if "storage" not in capacity or len(capacity) > 1:
-        errors.append(not_supported("spec.capacity", capacity, ("storage",)))
+        errors.append(not_supported("spec.capacity", capacity or None, ("storage",)))
     for name, value in capacity.items():
         amount = parsed(value)
         if amount is None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from danlu.embedded.builtin.diffs import diff_of
 from danlu.embedded.builtin.podspec import validate_pod_spec
 from danlu.embedded.builtin.podspec.placement import REQUIRED
+from danlu.embedded.builtin.podspec.printed import spec_diff
 from danlu.embedded.builtin.podspec.validation import annotation_errors
 from danlu.meta import names
 from danlu.meta.addresses import address_errors
@@ -65,7 +65,7 @@ def validate_pod_update(new: Object, old: Object) -> list[FieldError]:
     errors += _narrowing_errors(spec, before)
     rest = _without_changeable(spec, before)
     if rest != before:
-        text = f"pod updates may not change fields other than {CHANGEABLE}\n{diff_of(before, rest)}"
+        text = f"pod updates may not change fields other than {CHANGEABLE}\n{spec_diff(before, rest)}"
         errors.append(forbidden("spec", text))
     return errors
 

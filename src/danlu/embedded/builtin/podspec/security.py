@@ -131,7 +131,8 @@ def _seccomp_errors(profile: Object | None, path: str) -> list[FieldError]:
             errors += descending(file, f"{path}.localhostProfile")
     elif file is not None:
         text = "can only be set when seccomp type is Localhost"
-        errors.append(invalid(f"{path}.localhostProfile", profile, text))
+        shown = as_struct(profile, {"type": "", "localhostProfile": None})
+        errors.append(invalid(f"{path}.localhostProfile", shown, text))
     return errors
 
 
