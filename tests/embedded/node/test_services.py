@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from danlu.client.informer import Informer
 from danlu.embedded.node import hosts
@@ -138,6 +139,26 @@ async def test_a_cluster_ip_leads_to_its_backends_in_turn(world: World, proxy: S
     await until(lambda: not proxy._listeners)
     assert await refused("127.96.1.1", port)
     two.close()
+
+
+def test_bytes_that_come_before_the_backend_is_reached() -> None:
+    """Under uvloop, which reads before it is asked to."""
+
+    async def check() -> None:
+        world = World()
+        proxy = ServiceProxy(world.table, Events(), ("127.0.0.1", 1))  # type: ignore[arg-type]
+        await proxy.start()
+        server, number = await named_server(b"one")
+        port = free_port()
+        world.service("web", "127.96.1.4", port, ("127.0.0.1", number))
+        await until(lambda: bool(proxy._listeners))
+        async with asyncio.timeout(5):
+            for size in (1, 1_000_000):
+                assert len(await ask("127.96.1.4", port, b"x" * size)) == size + 4
+        await proxy.stop()
+        server.close()
+
+    uvloop.run(check())
 
 
 async def test_nothing_listens_without_a_ready_backend(world: World, proxy: ServiceProxy) -> None:

@@ -82,6 +82,7 @@ class _Inbound(_Half):
         self._choose = choose
         self._open = open_connections
         self._connecting: asyncio.Task[None] | None = None
+        self._early: list[bytes] = []  # came before the backend was reached: uvloop reads even when told to wait
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -89,6 +90,20 @@ class _Inbound(_Half):
         assert self.transport is not None
         self.transport.pause_reading()
         self._connecting = asyncio.create_task(self._connect())
+
+    def data_received(self, data: bytes) -> None:
+        if self.peer is None:
+            self._early.append(data)
+            assert self.transport is not None
+            self.transport.pause_reading()
+        else:
+            super().data_received(data)
+
+    def eof_received(self) -> bool:
+        if self.peer is None:
+            self._ended = True
+            return True
+        return super().eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._open.discard(self)
@@ -104,10 +119,23 @@ class _Inbound(_Half):
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECT_SECONDS):
                     _, outbound = await loop.create_connection(_Half, host, port)
-                outbound.peer, self.peer = self, outbound
-                self.transport.resume_reading()
+                self._join(outbound)
                 return
         self.transport.abort()  # a reset, as where nothing listens
+
+    def _join(self, outbound: _Half) -> None:
+        assert self.transport is not None
+        assert outbound.transport is not None
+        outbound.peer, self.peer = self, outbound
+        if self.transport.is_closing():
+            outbound.transport.close()
+            return
+        outbound.transport.writelines(self._early)
+        self._early.clear()
+        if self._ended:
+            outbound.transport.write_eof()
+        else:
+            self.transport.resume_reading()
 
 
 class TcpForwarder:

@@ -73,7 +73,7 @@ async def connect(node: NodeStreams, pod: Object, port: int) -> tuple[asyncio.St
         meta = pod["metadata"]
         raise OSError(
             f"error forwarding port {port} to pod {meta['uid']}, uid : failed to connect to localhost:{port} inside "
-            f'pod "{meta["name"]}": {error.strerror or error}'
+            f'pod "{meta["name"]}": connect: {(error.strerror or str(error)).lower()}'
         ) from error
 
 

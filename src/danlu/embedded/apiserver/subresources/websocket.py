@@ -25,11 +25,17 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     """uvicorn's, for protocol names with a slash in them (`SPDY/3.1+portforward.k8s.io`).
 
     The library below refuses such a handshake although nobody asked it to choose a protocol: that is done here.
+    And a handshake that is answered with an HTTP error is complete: uvicorn would log it as the application's mistake.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.conn.process_subprotocol = lambda headers: None  # type: ignore[method-assign]
+
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
+            self.handshake_complete = True
 
 
 class Socket:
