@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +14,8 @@ import pytest
 from danlu import errors
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
-from danlu.embedded.controllers import system
+from danlu.embedded.controllers import nodes, system
+from danlu.embedded.scheduler.scheduler import Scheduler
 from danlu.meta import conditions
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import (
@@ -51,7 +53,7 @@ async def manager(cluster: Cluster, client: Client, tmp_path: Path) -> AsyncIter
 
 
 async def until(ask: Callable[[], Awaitable[Found]], holds: Callable[[Found], Any] = lambda _: True) -> Found:
-    found: Any = None
+    found: Found | None = None
     try:
         async with asyncio.timeout(10):
             while True:
@@ -235,6 +237,19 @@ async def test_custom_resources_own_too(manager: Manager, client: Client) -> Non
     await gone(client, CONFIG_MAP, "child")
 
 
+async def test_an_owner_in_another_namespace_is_none(manager: Manager, client: Client) -> None:
+    await client.create(NAMESPACE, {"metadata": {"name": "team"}})
+    elsewhere = config_map("owner")
+    elsewhere["metadata"]["namespace"] = "team"
+    owner = await client.create(CONFIG_MAP, elsewhere)
+    await asyncio.sleep(0.1)
+    await client.create(CONFIG_MAP, config_map("child", (owner, CONFIG_MAP, False)))
+    await gone(client, CONFIG_MAP, "child")
+    events = await until(lambda: client.list(EVENT, "default"), lambda listed: listed.items)
+    assert events.items[0]["reason"] == "OwnerRefInvalidNamespace"
+    assert events.items[0]["message"].endswith('does not exist in namespace "default"')
+
+
 # -- endpoints
 
 
@@ -329,7 +344,7 @@ async def test_a_claim_of_any_class_is_served(manager: Manager, client: Client, 
     assert found["spec"]["volumeName"] == name
     volume = await until(lambda: client.get(PERSISTENT_VOLUME, name), is_bound)
     folder = Path(volume["spec"]["hostPath"]["path"])
-    assert folder.is_dir()
+    assert os.path.isdir(folder)  # noqa: ASYNC240
     assert folder == tmp_path / "volumes" / f"default-data-{found['metadata']['uid']}"
     events = await until(lambda: client.list(EVENT, "default"), lambda listed: len(listed.items) >= 2)
     messages = {event["reason"]: event["message"] for event in events.items}
@@ -338,7 +353,7 @@ async def test_a_claim_of_any_class_is_served(manager: Manager, client: Client, 
     await client.delete(PERSISTENT_VOLUME_CLAIM, "data", "default")
     await gone(client, PERSISTENT_VOLUME_CLAIM, "data")
     await gone(client, PERSISTENT_VOLUME, name, None)
-    assert not folder.exists()
+    assert not os.path.exists(folder)  # noqa: ASYNC240
 
 
 async def test_a_claim_grows(manager: Manager, client: Client) -> None:
@@ -398,6 +413,30 @@ async def test_wait_for_first_consumer(manager: Manager, client: Client) -> None
     await bound(client, "data")
 
 
+async def test_the_scheduler_binds_the_claim_before_the_pod(manager: Manager, client: Client) -> None:
+    scheduler = Scheduler(manager, client)
+    await scheduler.start()
+    lazy = {"metadata": {"name": "lazy"}, "provisioner": "danlu.io/local", "volumeBindingMode": "WaitForFirstConsumer"}
+    await client.create(STORAGE_CLASS, lazy)
+    await client.create(PERSISTENT_VOLUME_CLAIM, claim("data", "lazy"))
+    node = await client.create(NODE, {"metadata": {"name": "n1"}})
+    allocatable = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    await client.update_status(NODE, {**node, "status": {**node.get("status", {}), "allocatable": allocatable}})
+    volumes = [
+        {"name": "v", "persistentVolumeClaim": {"claimName": "data"}},
+        {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": claim("x", "lazy")["spec"]}}},
+    ]
+    await client.create(POD, pod("user", volumes=volumes))
+    await until(lambda: client.get(POD, "user", "default"), lambda found: found["spec"].get("nodeName") == "n1")
+    for name in ("data", "user-scratch"):
+        found = await client.get(PERSISTENT_VOLUME_CLAIM, name, "default")
+        assert found["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "n1"
+        assert is_bound(found)
+    await client.delete(POD, "user", "default", grace=0)
+    await gone(client, PERSISTENT_VOLUME_CLAIM, "user-scratch")
+    await scheduler.stop()
+
+
 # -- quotas
 
 
@@ -451,6 +490,28 @@ async def test_taints_follow_conditions_and_pods_are_moved(manager: Manager, cli
     await client.update_status(NODE, {**await client.get(NODE, "n1"), "status": status})
     await until(lambda: client.get(NODE, "n1"), lambda node: not node["spec"].get("taints"))
     assert made
+
+
+async def test_a_silent_node_is_unreachable(
+    manager: Manager, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await client.create(NODE, {"metadata": {"name": "n1"}})
+    status = {"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}]}
+    await client.update_status(NODE, {**made, "status": status})
+    await run_pod(client, pod("here"), "10.0.0.1")
+    await asyncio.sleep(0.1)
+    monkeypatch.setattr(nodes, "GRACE_S", -1.0)
+    await client.patch(NODE, "n1", None, {"metadata": {"labels": {"look": "now"}}})
+    found = await until(lambda: client.get(NODE, "n1"), lambda node: len(node["spec"].get("taints") or ()) == 2)
+    ready = conditions.get(found["status"]["conditions"], "Ready") or {}
+    assert (ready["status"], ready["reason"]) == ("Unknown", "NodeStatusUnknown")
+    assert ready["message"] == "Kubelet stopped posting node status."
+    assert {taint["key"] for taint in found["spec"]["taints"]} == {"node.kubernetes.io/unreachable"}
+    here = await until(
+        lambda: client.get(POD, "here", "default"),
+        lambda found: not conditions.is_true(found["status"]["conditions"], "Ready"),
+    )
+    assert not here["metadata"].get("deletionTimestamp")  # it tolerates that for five minutes
 
 
 async def test_finished_jobs_expire(manager: Manager, client: Client) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from danlu.embedded.controllers import (
     clusterroles,
     endpoints,
+    ephemeral,
     garbage,
     namespaces,
     nodes,
@@ -27,6 +28,7 @@ def factories(volumes_directory: Path, ca_pem: str) -> tuple[Factory, ...]:
         garbage.make,
         endpoints.make,
         *volumes.factories(volumes_directory),
+        ephemeral.make,
         quotas.make,
         nodes.make,
         podgc.make,

@@ -103,11 +103,12 @@ class ClaimController:
         self.pods = manager.informer(POD)
         self.pods.add_index(BY_CLAIM, _claim_keys)
         self.events = manager.recorder("persistentvolume-controller")
-        self._told: set[tuple[str, str]] = set()
+        self._told: dict[tuple[str, str], set[str]] = {}  # claim → what it was told
 
     async def reconcile(self, request: Request) -> Outcome | None:
         claim = self.claims.get(request.namespace, request.name)
         if claim is None:
+            self._told.pop((request.namespace, request.name), None)
             return None
         try:
             if objects.is_deleting(claim):
@@ -150,8 +151,9 @@ class ClaimController:
 
     def _tell(self, claim: Object, type: str, reason: str, message: str) -> None:
         """Once for each claim and message: a claim that waits is looked at often."""
-        if (objects.uid(claim), message) not in self._told:
-            self._told.add((objects.uid(claim), message))
+        told = self._told.setdefault(objects.key(claim), set())
+        if message not in told:
+            told.add(message)
             self.events.event(claim, type, reason, message)
 
     # -- bound claims

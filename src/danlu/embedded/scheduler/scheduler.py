@@ -161,9 +161,7 @@ class Scheduler:
     def _pod_gone(self, uid: str) -> None:
         self.queue.remove(uid)
         self.cache.denominate(uid)
-        members = self._gang_members.get(self._gang_of.pop(uid, ""))
-        if members is not None:
-            members.discard(uid)
+        self._leaves_gang(uid)
         if self.cache.remove_pod(uid):
             self._happened(filters.POD_GONE)
 
@@ -184,6 +182,14 @@ class Scheduler:
             uid = pod["metadata"]["uid"]
             self._gang_members.setdefault(gang.key, set()).add(uid)
             self._gang_of[uid] = gang.key
+
+    def _leaves_gang(self, uid: str) -> None:
+        key = self._gang_of.pop(uid, "")
+        members = self._gang_members.get(key)
+        if members is not None:
+            members.discard(uid)
+            if not members:
+                del self._gang_members[key]
 
     def _pod_waits(self, pod: Object, old: Object | None) -> None:
         meta, spec = pod["metadata"], pod.get("spec") or {}
@@ -315,9 +321,7 @@ class Scheduler:
 
     def _binding_failed(self, pod: PodInfo, why: str) -> None:
         self.cache.forget(pod)
-        members = self._gang_members.get(self._gang_of.pop(pod.uid, ""))
-        if members is not None:
-            members.discard(pod.uid)
+        self._leaves_gang(pod.uid)
         self._happened(filters.POD_GONE)
         current = self._pods.get(pod.namespace, pod.name)
         if current is None or current["metadata"].get("uid") != pod.uid or current["spec"].get("nodeName"):
