@@ -71,6 +71,7 @@ class _Sync:
     collisions: int | None = field(init=False)
     new: Object | None = None
     old: list[Object] = field(default_factory=list)
+    has_new_revision: bool = False
 
     def __post_init__(self) -> None:
         status = self.deployment.get("status") or {}
@@ -129,15 +130,18 @@ class _Sync:
         spec = self.new["spec"]
         if wanted != objects.annotations_of(self.new) or (spec.get("minReadySeconds") or 0) != min_ready:
             await self._update(self.new, wanted, {**spec, "minReadySeconds": min_ready})
-        await self._set_revision(wanted.get(revisions.REVISION, ""))
+        self._set_revision(wanted.get(revisions.REVISION, ""))
         if conditions.get(self.held, "Progressing") is None:
             self._progress("True", "FoundNewReplicaSet", f'Found new replica set "{self.new["metadata"]["name"]}"')
 
-    async def _set_revision(self, revision: str) -> None:
+    def _set_revision(self, revision: str) -> None:
+        """Goes out with the status: through the main resource a new annotation would count as a new generation."""
         meta = self.deployment["metadata"]
-        if objects.annotations_of(self.deployment).get(revisions.REVISION) != revision:
-            body = {"metadata": {"annotations": {revisions.REVISION: revision}}}
-            self.deployment = await self.controller.client.patch(DEPLOYMENT, meta["name"], meta["namespace"], body)
+        annotations = objects.annotations_of(self.deployment)
+        if annotations.get(revisions.REVISION) != revision:
+            changed = {**meta, "annotations": {**annotations, revisions.REVISION: revision}}
+            self.deployment = {**self.deployment, "metadata": changed}
+            self.has_new_revision = True
 
     async def _create_new(self) -> None:
         if self.new is not None:
@@ -162,7 +166,7 @@ class _Sync:
             text = f"Scaled up replica set {name} from 0 to {size}"
             self.controller.recorder.normal(self.deployment, "ScalingReplicaSet", text)
         self._progress("True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
-        await self._set_revision(made["metadata"]["annotations"][revisions.REVISION])
+        self._set_revision(made["metadata"]["annotations"][revisions.REVISION])
 
     def _new_replica_set(self) -> Object:
         spec, meta = self.deployment["spec"], self.deployment["metadata"]
@@ -384,4 +388,9 @@ class _Sync:
     async def _write(self, status: Object) -> None:
         if self.held:
             status["conditions"] = self.held
-        self.deployment = await write_status(self.controller.client, DEPLOYMENT, self.deployment, objects.copy(status))
+        client = self.controller.client
+        if self.has_new_revision:
+            self.deployment = await client.update_status(DEPLOYMENT, {**self.deployment, "status": status})
+            self.has_new_revision = False
+        else:
+            self.deployment = await write_status(client, DEPLOYMENT, self.deployment, status)
