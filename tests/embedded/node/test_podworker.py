@@ -15,8 +15,8 @@ from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
 from danlu.embedded.node import eviction, logs
 from danlu.embedded.node.agent import Agent
+from danlu.embedded.node.procfs import start_time
 from danlu.embedded.node.settings import NodeSettings
-from danlu.embedded.node.shim import start_time
 from danlu.meta import conditions
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CONFIG_MAP, EVENT, NODE, POD

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.node import sandbox
+from danlu.embedded.node import kernel, sandbox
 from danlu.embedded.node.sandbox import Mount, Sandbox
 
 NOBODY = 65534
@@ -201,14 +201,14 @@ def test_a_missing_source_is_told(mode: str, folder: Path) -> None:
 def test_without_overlays_missing_mount_points_are_made_by_binds(
     mode: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = sandbox.mount
+    real = kernel.mount
 
     def refuse_overlays(source: Any, target: str, kind: Any, flags: int, data: Any = None) -> None:
         if kind == "overlay":
             raise OSError(1, "not permitted")
         real(source, target, kind, flags, data)
 
-    monkeypatch.setattr(sandbox, "mount", refuse_overlays)
+    monkeypatch.setattr(kernel, "mount", refuse_overlays)
     made = box(mode, folder, [bind(volume(folder), "/etc/danlu-test/deep")])
     answer = enter_and(
         mode, made, lambda: [Path("/etc/danlu-test/deep/file").read_text(), os.path.exists("/etc/passwd")]

@@ -22,7 +22,8 @@ import time
 from pathlib import Path
 
 from danlu.embedded.node.processes import LOST, LOST_MESSAGE, Container, Containers, read_exit, write_whole
-from danlu.embedded.node.shim import Exit, start_time
+from danlu.embedded.node.procfs import start_time
+from danlu.embedded.node.shim import Exit
 
 PATIENCE_S = 5.0
 NEVER_STARTED = "NeverStarted"

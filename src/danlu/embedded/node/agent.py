@@ -22,10 +22,11 @@ from danlu.embedded.node.admission import refusal
 from danlu.embedded.node.context import Devices, NodeContext
 from danlu.embedded.node.images import Catalogue
 from danlu.embedded.node.nodeobject import HOST_ADDRESS, Offer
-from danlu.embedded.node.podworker import PodWorker, remove_tree
+from danlu.embedded.node.podworker import PodWorker
 from danlu.embedded.node.processes import Containers, Spawner
 from danlu.embedded.node.sandbox import Capabilities
 from danlu.embedded.node.settings import NodeSettings
+from danlu.embedded.node.traces import remove_tree
 from danlu.meta.clock import now_rfc3339, now_rfc3339_micro
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import LEASE, NODE, POD

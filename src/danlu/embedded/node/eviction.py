@@ -14,8 +14,8 @@ from pathlib import Path
 
 from danlu.embedded.node import machine
 from danlu.embedded.node.podworker import PodWorker
+from danlu.embedded.node.procfs import descendants, resident
 from danlu.embedded.node.settings import NodeSettings
-from danlu.embedded.node.shim import descendants, resident
 from danlu.meta import usage
 from danlu.meta.kind import Object
 from danlu.meta.quantity import parse

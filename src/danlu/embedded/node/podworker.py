@@ -13,23 +13,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-import shutil
 import signal
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from danlu import errors
 from danlu.embedded.node import adoption, environment, launch, logs, probes, status, volumes
 from danlu.embedded.node.context import NodeContext
 from danlu.embedded.node.devices import DeviceError
 from danlu.embedded.node.images import ImageError
-from danlu.embedded.node.processes import LOST, LOST_MESSAGE, Container, Containers, ProcessError
+from danlu.embedded.node.members import Member, short_duration
+from danlu.embedded.node.processes import Container, ProcessError
 from danlu.embedded.node.publisher import Publisher
-from danlu.embedded.node.shim import Exit
-from danlu.embedded.node.status import Ended, PodView, View
+from danlu.embedded.node.status import PodView, View
 from danlu.embedded.node.subpaths import VolumeError
+from danlu.embedded.node.traces import remove_log, remove_tree
 from danlu.meta.clock import parse_time
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import POD
@@ -39,40 +36,6 @@ log = logging.getLogger(__name__)
 DEADLINE = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 SLOW_S = 0.15  # a pod that is not up by then says ContainerCreating meanwhile
 LEAST_GRACE_S = 0.5  # for a container to end by itself even when it is given no time
-TAIL_BYTES, TAIL_LINES = 2048, 80
-
-
-@dataclass(slots=True)
-class _Member:
-    """One container of the pod, and what goes on around it. Also what a probe asks (`probes.Target`)."""
-
-    view: View
-    is_init: bool
-    containers: Containers
-    address: str = ""
-    current: Container | None = None
-    retry_at: float = 0.0  # not before this moment
-    retry_wait: float = 0.0
-    backoff: float = 0.0  # seconds to wait after the next end
-    backoff_set: float = 0.0
-    pull_backoff: float = 0.0
-    told: set[str] = field(default_factory=set)  # events that are told once
-    tasks: list[asyncio.Task[None]] = field(default_factory=list)
-    stopping: asyncio.Task[None] | None = None
-
-    @property
-    def rules(self) -> Object:
-        return self.view.rules
-
-    @property
-    def container(self) -> Container:
-        assert self.current is not None
-        return self.current
-
-    def cancel_tasks(self) -> None:
-        for task in self.tasks:
-            task.cancel()
-        self.tasks.clear()
 
 
 class PodWorker:
@@ -82,7 +45,7 @@ class PodWorker:
         self.uid: str = pod["metadata"]["uid"]
         spec = pod["spec"]
         self._members = [
-            _Member(View(c["name"], rules=c), is_init, context.containers)
+            Member(View(c["name"], rules=c), is_init, context.containers)
             for is_init, key in ((True, "initContainers"), (False, "containers"))
             for c in spec.get(key) or ()
         ]
@@ -180,7 +143,7 @@ class PodWorker:
             step = self._next_step()
             if isinstance(step, str):
                 return  # finished
-            if isinstance(step, _Member):
+            if isinstance(step, Member):
                 await self._start(step)
                 continue
             self.publisher.publish()
@@ -205,40 +168,9 @@ class PodWorker:
             if any(m.is_init for m in self._members):
                 member.view.waiting = ("PodInitializing", "")
             runs = [c for c in found if c.name == member.view.name]
-            self._adopt(member, runs, reported.get(member.view.name) or {})
-
-    def _adopt(self, member: _Member, runs: list[Container], reported: Object) -> None:
-        view = member.view
-        for container in [c for c in runs if c.exit and c.exit["reason"] == adoption.NEVER_STARTED]:
-            # That attempt does not count: its number is free again.
-            self.context.containers.drop(container)
-            container.folder.rename(container.folder.with_name(f"{container.attempt}.void-{time.time_ns()}"))
-            runs.remove(container)
-        view.restarts = int(reported.get("restartCount") or 0)
-        view.image_id = reported.get("imageID") or ""
-        if not runs:
-            if reported.get("containerID"):
-                # The API says that it ran and the disk knows nothing: it cannot be told how it ended.
-                lost: Exit = {
-                    "exit_code": 137, "signal": 0, "reason": LOST, "message": LOST_MESSAGE,
-                    "started_at": 0.0, "finished_at": time.time(),
-                }  # fmt: skip
-                view.container_id = reported["containerID"]
-                view.ended, view.waiting = Ended(lost, reported["containerID"]), None
-            return
-        if len(runs) > 1:
-            view.previous = self._ended(member, runs[-2])
-        member.current = current = runs[-1]
-        view.restarts = current.attempt
-        view.container_id = f"danlu://{current.id}"
-        view.waiting = None
-        if current.exit is not None:
-            view.ended = self._ended(member, current)
-            return
-        view.running_since = current.started_at
-        view.started = bool(reported.get("started")) or "startupProbe" not in member.rules
-        view.ready = bool(reported.get("ready"))
-        self._begin_probes(member)
+            member.adopt(runs, reported.get(member.view.name) or {})
+            if member.view.is_running:
+                self._begin_probes(member)
 
     async def _prepare_volumes(self) -> bool:
         slow = asyncio.get_running_loop().call_later(SLOW_S, self.publisher.publish)
@@ -264,7 +196,7 @@ class PodWorker:
 
     # -- deciding
 
-    def _next_step(self) -> _Member | str | float | None:
+    def _next_step(self) -> Member | str | float | None:
         """A container to start; "finished"; or how long to wait (None: until something happens)."""
         if self._stop.is_set():
             return None  # whoever waits for that takes over
@@ -314,28 +246,18 @@ class PodWorker:
             )
         return None
 
-    def _due(self, member: _Member) -> float:
+    def _due(self, member: Member) -> float:
         """Seconds until this container may be started; tells the world when that is not now."""
-        now = time.monotonic()
-        if member.retry_at > now:
-            return member.retry_at - now
+        seconds = member.seconds_to_wait()
         view = member.view
-        if view.ended is None:
-            return 0.0
-        if member.backoff:
-            waited = time.time() - view.ended.exit["finished_at"]
-            if waited < member.backoff:
-                length = _go_duration(member.backoff)
-                name = view.name
-                where = launch.pod_key(self.pod)
-                reason = f"back-off {length} restarting failed container={name} pod={where}"
-                if view.waiting is None:
-                    self._event(
-                        "Warning", "BackOff", f"Back-off restarting failed container {name} in pod {where}", member
-                    )
-                view.waiting = ("CrashLoopBackOff", reason)
-                return member.backoff - waited
-        return 0.0
+        if seconds > 0 and view.ended is not None and member.retry_at <= time.monotonic():
+            name, where = view.name, launch.pod_key(self.pod)
+            if view.waiting is None:
+                told = f"Back-off restarting failed container {name} in pod {where}"
+                self._event("Warning", "BackOff", told, member)
+            length = short_duration(member.backoff)
+            view.waiting = ("CrashLoopBackOff", f"back-off {length} restarting failed container={name} pod={where}")
+        return seconds
 
     def _past_deadline(self) -> bool:
         limit = self.pod["spec"].get("activeDeadlineSeconds")
@@ -343,7 +265,7 @@ class PodWorker:
 
     # -- starting
 
-    async def _start(self, member: _Member) -> None:
+    async def _start(self, member: Member) -> None:
         view, context = member.view, self.context
         attempt = 0 if view.ended is None and member.current is None else view.restarts + 1
         try:
@@ -370,7 +292,7 @@ class PodWorker:
         except DeviceError as error:
             self.end("UnexpectedAdmissionError", f"Allocate failed due to {error}, which is unexpected")
             return
-        self._note_backoff(member)
+        member.lengthen_backoff(context.settings)
         await self._drop_layers(member)
         await self._drop_oldest(member)
         try:
@@ -382,7 +304,7 @@ class PodWorker:
         if view.is_running:
             await self._after_start(member)
 
-    def _took_off(self, member: _Member, container: Container) -> None:
+    def _took_off(self, member: Member, container: Container) -> None:
         view = member.view
         view.previous, view.ended = view.ended or view.previous, None
         member.current, member.stopping = container, None
@@ -402,7 +324,7 @@ class PodWorker:
                 self._event("Warning", "Failed", f"Error: {container.exit['message']}", member)
             self._changed(container)
 
-    async def _after_start(self, member: _Member) -> None:
+    async def _after_start(self, member: Member) -> None:
         view = member.view
         hook = (member.rules.get("lifecycle") or {}).get("postStart")
         if hook:
@@ -414,7 +336,7 @@ class PodWorker:
         view.started = "startupProbe" not in member.rules
         self._begin_probes(member)
 
-    def _begin_probes(self, member: _Member) -> None:
+    def _begin_probes(self, member: Member) -> None:
         view, rules = member.view, member.rules
         if not view.started:
             member.tasks.append(self._probe(member, "Startup", rules["startupProbe"], self._on_startup))
@@ -427,7 +349,7 @@ class PodWorker:
             view.ready = True
         self._wake.set()
 
-    def _probe(self, member: _Member, what: str, rules: Object, changed: object) -> asyncio.Task[None]:
+    def _probe(self, member: Member, what: str, rules: Object, changed: object) -> asyncio.Task[None]:
         def failed(said: str) -> None:
             self._event("Warning", "Unhealthy", f"{what} probe failed: {said}", member)
 
@@ -440,24 +362,24 @@ class PodWorker:
             probes.watch(rules, member, initially=initially, changed=verdict, failed=failed, once=what == "Startup")
         )
 
-    def _on_startup(self, member: _Member, passed: bool) -> None:
+    def _on_startup(self, member: Member, passed: bool) -> None:
         if passed:
             member.view.started = True
             self._begin_probes(member)
         else:
             self._kill(member, f"Container {member.view.name} failed startup probe, will be restarted", "startupProbe")
 
-    def _on_liveness(self, member: _Member, passed: bool) -> None:
+    def _on_liveness(self, member: Member, passed: bool) -> None:
         if not passed:
             self._kill(
                 member, f"Container {member.view.name} failed liveness probe, will be restarted", "livenessProbe"
             )
 
-    def _on_readiness(self, member: _Member, passed: bool) -> None:
+    def _on_readiness(self, member: Member, passed: bool) -> None:
         member.view.ready = passed
         self.publisher.publish()
 
-    def _kill(self, member: _Member, message: str, probe: str = "") -> None:
+    def _kill(self, member: Member, message: str, probe: str = "") -> None:
         if member.stopping is None:
             own = (member.rules.get(probe) or {}).get("terminationGracePeriodSeconds")
             grace = float(own) if own is not None else self._grace()
@@ -465,7 +387,7 @@ class PodWorker:
 
     # -- not starting
 
-    def _tell_image(self, member: _Member, note: str) -> None:
+    def _tell_image(self, member: Member, note: str) -> None:
         image = member.rules.get("image") or ""
         if note and "image" not in member.told:
             self._event("Warning", "ImageSubstituted", note, member)
@@ -475,7 +397,7 @@ class PodWorker:
             member,
         )  # fmt: skip
 
-    def _image_failed(self, member: _Member, problem: str) -> None:
+    def _image_failed(self, member: Member, problem: str) -> None:
         """Fails and waits by turns, as kubelet does: ErrImagePull, then ImagePullBackOff until the next try."""
         image = member.rules.get("image") or ""
         if member.view.waiting is not None and member.view.waiting[0] == "ErrImagePull":
@@ -491,22 +413,11 @@ class PodWorker:
         member.view.waiting = ("ErrImagePull", problem)
         member.retry_at = time.monotonic() + self.context.settings.retry_s
 
-    def _not_created(self, member: _Member, reason: str, problem: str) -> None:
+    def _not_created(self, member: Member, reason: str, problem: str) -> None:
         self._event("Warning", "Failed", f"Error: {problem}", member)
         member.view.waiting = (reason, problem)
         member.retry_wait = min(max(self.context.settings.retry_s, member.retry_wait * 2), 10.0)
         member.retry_at = time.monotonic() + member.retry_wait
-
-    def _note_backoff(self, member: _Member) -> None:
-        """Called at a start that follows an end: the next end is followed by a longer wait."""
-        if member.view.ended is None:
-            return
-        settings, now = self.context.settings, time.monotonic()
-        finished_ago = time.time() - member.view.ended.exit["finished_at"]
-        if now - finished_ago - member.backoff_set > settings.backoff_reset_s:
-            member.backoff = 0.0
-        member.backoff = min(max(settings.first_backoff_s, member.backoff * 2), settings.longest_backoff_s)
-        member.backoff_set = now
 
     # -- what happened
 
@@ -519,24 +430,10 @@ class PodWorker:
         if view.ended is None:
             member.cancel_tasks()
             view.running_since, view.ready, view.started = None, False, False
-            view.ended = self._ended(member, container)
+            view.ended = member.ended(container)
             if member.is_init and not view.is_sidecar and view.is_done_well:
                 view.ready = True
         self._wake.set()
-
-    def _ended(self, member: _Member, container: Container) -> Ended:
-        assert container.exit is not None
-        return Ended(container.exit, f"danlu://{container.id}", self._last_words(member.rules, container))
-
-    def _last_words(self, rules: Object, container: Container) -> str:
-        with contextlib.suppress(OSError), open(container.folder / "termination-log", "rb") as file:
-            said = file.read(status.MESSAGE_LIMIT).decode(errors="replace")
-            if said:
-                return said
-        assert container.exit is not None
-        if rules.get("terminationMessagePolicy") == "FallbackToLogsOnError" and container.exit["exit_code"] != 0:
-            return log_tail(container.spec["log"])
-        return ""
 
     # -- ending
 
@@ -557,7 +454,7 @@ class PodWorker:
             if member.view.is_running:
                 await self._end_one(member, began, f"Stopping container {member.view.name}", True)
 
-    async def _end_one(self, member: _Member, moment: float, message: str, by_pod: bool = False) -> None:
+    async def _end_one(self, member: Member, moment: float, message: str, by_pod: bool = False) -> None:
         """preStop, SIGTERM, SIGKILL. `moment` is the deadline; with `by_pod` the begin, and the pod's grace counts from
         it, which a second, shorter deletion may cut while we wait."""
         container = member.container
@@ -623,7 +520,7 @@ class PodWorker:
                 log.info("pod %s/%s cannot be deleted: %s; trying again", meta["namespace"], meta["name"], error)
                 await asyncio.sleep(1.0)
 
-    async def _drop_layers(self, member: _Member) -> None:
+    async def _drop_layers(self, member: Member) -> None:
         """The writable layers of runs that are over: nobody can reach them any more."""
         current = member.current
         if current is None or current.exit is None:
@@ -631,7 +528,7 @@ class PodWorker:
         await asyncio.to_thread(remove_tree, current.root)
         await asyncio.to_thread(remove_tree, current.folder / "skeleton")
 
-    async def _drop_oldest(self, member: _Member) -> None:
+    async def _drop_oldest(self, member: Member) -> None:
         """Called before a restart: `kubectl logs --previous` reaches one run back, and nobody further."""
         current = member.current
         if current is not None and current.attempt > 0:
@@ -651,45 +548,9 @@ class PodWorker:
     def _status(self) -> Object:
         return status.compute(self.pod, self.view, time.time())
 
-    def _event(self, kind: str, reason: str, message: str, member: _Member | None = None) -> None:
+    def _event(self, kind: str, reason: str, message: str, member: Member | None = None) -> None:
         path = ""
         if member is not None:
             path = f"spec.{'initContainers' if member.is_init else 'containers'}{{{member.view.name}}}"
         about = self.pod if "kind" in self.pod else {"apiVersion": "v1", "kind": "Pod", **self.pod}
         self.context.recorder.event(about, kind, reason, message, field_path=path)
-
-
-def _go_duration(seconds: float) -> str:
-    whole = round(seconds)
-    return f"{whole // 60}m{whole % 60}s" if whole >= 60 else f"{whole}s"
-
-
-def log_tail(path: str) -> str:
-    """The last words of a log, for a termination message."""
-    with contextlib.suppress(OSError):
-        newest = [*logs.segments(path)][-1:]
-        for number in newest:
-            with open(logs.segment_path(path, number), "rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
-                lines = file.read().decode(errors="replace").splitlines(keepends=True)
-                return "".join(lines[-TAIL_LINES:])
-    return ""
-
-
-def remove_log(path: str) -> None:
-    for number in logs.segments(path):
-        for suffix in ("", ".idx"):
-            with contextlib.suppress(OSError):
-                os.unlink(logs.segment_path(path, number) + suffix)
-
-
-def remove_tree(folder: Path) -> None:
-    """Also where a program has taken away its own right to write."""
-    if not folder.exists():
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        for at, _, _ in os.walk(folder):
-            with contextlib.suppress(OSError):
-                os.chmod(at, 0o700)
-        shutil.rmtree(folder, ignore_errors=True)

@@ -16,17 +16,15 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import danlu
 from danlu.embedded.node import wire
+from danlu.embedded.node.bootstrap import helper_command
 from danlu.embedded.node.sandbox import Capabilities
 from danlu.embedded.node.shim import Exit, LaunchSpec
-from danlu.embedded.node.spawner import BOOTSTRAP
 from danlu.embedded.node.wire import Message
 
 SOCKET_PATH_LIMIT = 100
@@ -125,7 +123,7 @@ class Spawner:
 
 
 def _start_spawner(end: socket.socket) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOTSTRAP, os.path.dirname(danlu.__file__)]
+    command = helper_command("spawner", "main")
     return subprocess.Popen(command, stdin=end.fileno(), start_new_session=True, cwd="/")
 
 

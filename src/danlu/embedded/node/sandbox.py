@@ -18,8 +18,6 @@ kernel refuses one, a folder of single binds).
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import errno
 import json
 import os
 import resource
@@ -28,16 +26,9 @@ import socket
 import sys
 import tempfile
 from dataclasses import dataclass
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
-CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWUSER = 0x20000, 0x4000000, 0x10000000
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
-MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
-MNT_DETACH = 2
-AT_FDCWD, AT_RECURSIVE = -100, 0x8000
-SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
-SYS_MOUNT_SETATTR = 442
-PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 24, 38
+from danlu.embedded.node import kernel
 
 SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "snap", "gnu")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
@@ -99,61 +90,6 @@ class Capabilities:
     reason: str  # one line for `danlu status`
 
 
-# ---------------------------------------------------------------- system calls
-
-_libc: Any = None
-
-
-def _c() -> Any:
-    global _libc
-    if _libc is None:
-        _libc = ctypes.CDLL(None, use_errno=True)
-    return _libc
-
-
-def _check(result: int, what: str) -> None:
-    if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
-
-
-def mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
-    def raw(text: str | None) -> bytes | None:
-        return None if text is None else os.fsencode(text)
-
-    _check(_c().mount(raw(source), raw(target), raw(kind), ctypes.c_ulong(flags), raw(data)), f"mount {target}")
-
-
-def unshare(flags: int) -> None:
-    _check(_c().unshare(flags), "unshare")
-
-
-def setns(fd: int, kind: int) -> None:
-    _check(_c().setns(fd, kind), "setns")
-
-
-def prctl(option: int, value: int) -> int:
-    return int(_c().prctl(option, ctypes.c_ulong(value), 0, 0, 0))
-
-
-def pivot_root(new: str, old: str) -> None:
-    number = SYS_PIVOT_ROOT.get(os.uname().machine)
-    if number is None:
-        raise OSError(errno.ENOSYS, f"pivot_root is not known on {os.uname().machine}")
-    _check(_c().syscall(number, os.fsencode(new), os.fsencode(old)), "pivot_root")
-
-
-def make_read_only(target: str) -> None:
-    """Whole subtree where the kernel can (5.12), else the top mount alone."""
-    attributes = (ctypes.c_uint64 * 4)(1, 0, 0, 0)  # MOUNT_ATTR_RDONLY
-    done = _c().syscall(SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), AT_RECURSIVE, ctypes.byref(attributes), 32)
-    if done == 0:
-        return
-    # Flags that the host set are locked in a user namespace: a remount has to repeat them.
-    kept = os.statvfs(target).f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    mount(None, target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
-
-
 # ---------------------------------------------------------------- detection
 
 
@@ -177,8 +113,10 @@ def capabilities() -> Capabilities:
     """For `danlu status`: asks a fresh interpreter, because a process with threads must not fork and unshare."""
     import subprocess
 
-    code = f"import sys; sys.path.append({os.path.dirname(__file__)!r}); import sandbox; sandbox.print_detected()"
-    answer = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
+    from danlu.embedded.node.bootstrap import helper_command
+
+    command = helper_command("sandbox", "print_detected")
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode != 0:
         return Capabilities("none", answer.stderr.strip().rsplit("\n", 1)[-1])
     found = json.loads(answer.stdout)
@@ -229,13 +167,13 @@ def enter(box: Sandbox) -> None:
 
 def _enter_namespaces(box: Sandbox) -> None:
     uid, gid = os.geteuid(), os.getegid()
-    flags = CLONE_NEWNS | (CLONE_NEWUTS if box["hostname"] else 0)
+    flags = kernel.CLONE_NEWNS | (kernel.CLONE_NEWUTS if box["hostname"] else 0)
     if box["mode"] == "user":
-        unshare(flags | CLONE_NEWUSER)
+        kernel.unshare(flags | kernel.CLONE_NEWUSER)
         _map_user(uid, gid, box.get("uid") or 0, box.get("gid") or 0)
     else:
-        unshare(flags)
-    mount(None, "/", None, MS_REC | MS_PRIVATE)
+        kernel.unshare(flags)
+    kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     _build_root(box)
     if box["hostname"]:
         socket.sethostname(box["hostname"])
@@ -264,7 +202,7 @@ def _go_to(cwd: str) -> None:
 def _build_root(box: Sandbox) -> None:
     root = box["root"]
     mounts = sorted(box["mounts"], key=lambda entry: entry["target"].rstrip("/").count("/"))
-    mount(root, root, None, MS_BIND | MS_REC)
+    kernel.mount(root, root, None, kernel.MS_BIND | kernel.MS_REC)
     folders, links = _system_folders()
     for link, to in links.items():
         if not os.path.lexists(f"{root}/{link}"):
@@ -279,18 +217,18 @@ def _build_root(box: Sandbox) -> None:
     _make_devices(root, box)
     sources = [os.path.realpath(entry["source"]) for _, entry in resolved]
     os.makedirs(root + OLD_ROOT, exist_ok=True)
-    pivot_root(root, root + OLD_ROOT)
+    kernel.pivot_root(root, root + OLD_ROOT)
     os.chdir("/")
     for source, (target, entry) in zip(sources, resolved, strict=True):
         _bind_volume(OLD_ROOT + source, target, entry["is_file"])
     for target, entry in resolved:
         if entry["read_only"]:
-            make_read_only(target)
-    _check(_c().umount2(os.fsencode(OLD_ROOT), MNT_DETACH), "umount of the host's root")
+            kernel.make_read_only(target)
+    kernel.detach(OLD_ROOT)
     os.rmdir(OLD_ROOT)
     if box.get("read_only_root"):
-        kept = os.statvfs("/").f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC)
-        mount(None, "/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
+        kept = os.statvfs("/").f_flag & (kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+        kernel.mount(None, "/", None, kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kept)
 
 
 def _system_folders() -> tuple[list[str], dict[str, str]]:
@@ -325,14 +263,14 @@ def _is_missing(path: str, folder: str, entry: Mount) -> bool:
 
 def _bring_in(host: str, target: str, missing: list[tuple[str, bool]], skeleton: str) -> None:
     if not missing:
-        mount(host, target, None, MS_BIND | MS_REC)
-        make_read_only(target)
+        kernel.mount(host, target, None, kernel.MS_BIND | kernel.MS_REC)
+        kernel.make_read_only(target)
         return
     for path, is_file in missing:
         _make_mount_point(skeleton + path[len(host) :], is_file)
     try:
         layers = ":".join(part.replace("\\", "\\\\").replace(":", "\\:") for part in (skeleton, host))
-        mount("overlay", target, "overlay", MS_RDONLY, f"lowerdir={layers}")
+        kernel.mount("overlay", target, "overlay", kernel.MS_RDONLY, f"lowerdir={layers}")
     except OSError:
         # Two volumes could share a missing parent, so the skeleton is walked, not the list.
         _bind_around(host, skeleton, target)
@@ -340,7 +278,7 @@ def _bring_in(host: str, target: str, missing: list[tuple[str, bool]], skeleton:
 
 def _bind_around(host: str, skeleton: str, target: str) -> None:
     """What the overlay would show, made of single binds: everything of `host`, and beside it what `skeleton` has."""
-    mount("tmpfs", target, "tmpfs", 0, "mode=755,size=1m")
+    kernel.mount("tmpfs", target, "tmpfs", 0, "mode=755,size=1m")
     wanted = set(os.listdir(skeleton))
     for name in set(os.listdir(host)) | wanted:
         here, there, new = f"{host}/{name}", f"{target}/{name}", f"{skeleton}/{name}"
@@ -353,8 +291,8 @@ def _bind_around(host: str, skeleton: str, target: str) -> None:
             os.symlink(os.readlink(here), there)
         else:
             _make_mount_point(there, not os.path.isdir(here))
-            mount(here, there, None, MS_BIND | MS_REC)
-            make_read_only(there)
+            kernel.mount(here, there, None, kernel.MS_BIND | kernel.MS_REC)
+            kernel.make_read_only(there)
 
 
 def _make_mount_point(path: str, is_file: bool) -> None:
@@ -380,31 +318,33 @@ def _make_private_folders(root: str) -> None:
 def _bring_in_kernel_folders(root: str, box: Sandbox) -> None:
     for folder in ("proc", "sys"):
         os.makedirs(f"{root}/{folder}", exist_ok=True)
-        mount(f"/{folder}", f"{root}/{folder}", None, MS_BIND | MS_REC)
+        kernel.mount(f"/{folder}", f"{root}/{folder}", None, kernel.MS_BIND | kernel.MS_REC)
     if box.get("privileged"):
         return
-    make_read_only(f"{root}/sys")
+    kernel.make_read_only(f"{root}/sys")
     for path in ("/proc/sys", "/proc/sysrq-trigger"):  # the machine's own settings are not a container's to change
         if os.path.exists(path):
-            mount(path, root + path, None, MS_BIND | MS_REC)
-            make_read_only(root + path)
+            kernel.mount(path, root + path, None, kernel.MS_BIND | kernel.MS_REC)
+            kernel.make_read_only(root + path)
 
 
 def _make_devices(root: str, box: Sandbox) -> None:
     dev = f"{root}/dev"
     os.makedirs(dev, exist_ok=True)
     if box.get("privileged"):
-        mount("/dev", dev, None, MS_BIND | MS_REC)
+        kernel.mount("/dev", dev, None, kernel.MS_BIND | kernel.MS_REC)
         return
-    mount("tmpfs", dev, "tmpfs", MS_NOSUID, "mode=755,size=65536k")
+    kernel.mount("tmpfs", dev, "tmpfs", kernel.MS_NOSUID, "mode=755,size=65536k")
     for path in [f"/dev/{name}" for name in DEVICES] + box.get("devices", []):
         if os.path.exists(path):
             _make_mount_point(root + path, True)
-            mount(path, root + path, None, MS_BIND)
+            kernel.mount(path, root + path, None, kernel.MS_BIND)
     for name in ("pts", "shm", "mqueue"):
         os.mkdir(f"{dev}/{name}")
-    mount("devpts", f"{dev}/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
-    mount("tmpfs", f"{dev}/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+    kernel.mount(
+        "devpts", f"{dev}/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"
+    )
+    kernel.mount("tmpfs", f"{dev}/shm", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=1777")
     links = {"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
     for name, to in links.items():
         os.symlink(to, f"{dev}/{name}")
@@ -413,7 +353,7 @@ def _make_devices(root: str, box: Sandbox) -> None:
 def _bind_volume(source: str, target: str, is_file: bool) -> None:
     try:
         _make_mount_point(target, is_file)
-        mount(source, target, None, MS_BIND | MS_REC)
+        kernel.mount(source, target, None, kernel.MS_BIND | kernel.MS_REC)
     except OSError as error:
         problem = (error.strerror or "").lower()
         raise SandboxError(
@@ -466,7 +406,7 @@ def drop_privileges(box: Sandbox) -> None:
         if uid:
             os.setuid(uid)
     if box.get("no_new_privs") and sys.platform.startswith("linux"):
-        prctl(PR_SET_NO_NEW_PRIVS, 1)
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 
 
 def _raise_file_limit() -> None:
@@ -489,7 +429,7 @@ def _drop_capabilities(box: Sandbox) -> None:
     for number, name in enumerate(CAPABILITIES):
         # What is needed below to become another user is given up by becoming it.
         if name not in kept:
-            prctl(PR_CAPBSET_DROP, number)
+            kernel.prctl(kernel.PR_CAPBSET_DROP, number)
 
 
 def join(pid: int, box: Sandbox) -> None:
@@ -497,13 +437,13 @@ def join(pid: int, box: Sandbox) -> None:
     if box["mode"] == "none":
         _enter_degraded(box)
         return
-    kinds = [("mnt", CLONE_NEWNS)]
+    kinds = [("mnt", kernel.CLONE_NEWNS)]
     if box["hostname"]:
-        kinds.insert(0, ("uts", CLONE_NEWUTS))
+        kinds.insert(0, ("uts", kernel.CLONE_NEWUTS))
     if box["mode"] == "user":
-        kinds.insert(0, ("user", CLONE_NEWUSER))
+        kinds.insert(0, ("user", kernel.CLONE_NEWUSER))
     handles = [(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind) for name, kind in kinds]
     for handle, kind in handles:
-        setns(handle, kind)
+        kernel.setns(handle, kind)
         os.close(handle)
     _go_to(box["cwd"])

@@ -14,32 +14,28 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import gc
 import json
 import os
-import pty
 import selectors
 import signal
 import socket
 import sys
-import termios
 import time
-from collections.abc import Callable
 from typing import NoReturn, NotRequired, TypedDict
 
-from danlu.embedded.node import sandbox, wire
+from danlu.embedded.node import kernel, making, sandbox, wire
 from danlu.embedded.node.logs import LogWriter
+from danlu.embedded.node.procfs import descendants, exit_code, proportional, resident, start_time
 from danlu.embedded.node.sandbox import Sandbox
 from danlu.embedded.node.wire import Message
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+PR_SET_CHILD_SUBREAPER = 36
 CHUNK = 65536
 MEMORY_EVERY_S = 0.25
 DRAIN_S = 2.0  # for the last words of a container whose pipe someone else still holds
 ATTACH_BUFFER = 4 << 20  # a reader that is this far behind is let go, so that it cannot hold up the container
 START_FAILED = 128
-SIGNALS_TO_RESET = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
 
 
 class LaunchSpec(TypedDict):
@@ -103,7 +99,7 @@ class Shim:
     # -- life
 
     def run(self) -> None:
-        sandbox.prctl(PR_SET_CHILD_SUBREAPER, 1) if sys.platform.startswith("linux") else None
+        kernel.prctl(PR_SET_CHILD_SUBREAPER, 1) if sys.platform.startswith("linux") else None
         wake_reader, wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()
         os.set_blocking(wake_reader, False)
         os.set_blocking(wake_writer, False)
@@ -149,7 +145,7 @@ class Shim:
         """Makes the process and returns when its program has begun; else what went wrong."""
         box = self.spec["sandbox"]
         os.makedirs(box["root"], exist_ok=True)
-        spawned = _spawn(
+        spawned = making.spawn(
             lambda: sandbox.enter(box), self.spec["argv"], self.spec["env"], box,
             tty=self.spec["tty"], stdin=self.spec["stdin"], ready=self._write_pid,
         )  # fmt: skip
@@ -282,7 +278,7 @@ class Shim:
         tty = bool(message.get("tty"))
         if tty:
             env.setdefault("TERM", "xterm")
-        spawned = _spawn(
+        spawned = making.spawn(
             lambda: sandbox.join(self.pid, box), message["argv"], env, box, tty=tty, stdin=bool(message.get("stdin"))
         )
         if spawned.problem:
@@ -367,8 +363,11 @@ class Shim:
             time.sleep(0.002)
 
     def _drain(self) -> None:
+        """The last words, into the log and to those who are attached."""
         until = time.monotonic() + DRAIN_S
-        while self.outputs and time.monotonic() < until:
+        while time.monotonic() < until:
+            if not self.outputs and not any(any(client.backlog.values()) for client in self.clients):
+                return
             for key, mask in self.selector.select(0.05):
                 if key.fd in self.outputs or mask & selectors.EVENT_WRITE:
                     key.data(key.fd, mask)
@@ -400,195 +399,6 @@ class Shim:
             if client.watching:
                 client.reader.source.settimeout(1.0)
                 client.send({"state": "exited", "exit": ended})
-
-
-# ---------------------------------------------------------------- making a process
-
-
-class _Spawned:
-    def __init__(self) -> None:
-        self.pid = 0
-        self.problem = ""
-        self.stdin = -1
-        self.console = -1
-        self.outputs: list[tuple[int, str]] = []
-
-    def close(self) -> None:
-        for fd in {self.stdin, self.console, *(fd for fd, _ in self.outputs)} - {-1}:
-            os.close(fd)
-
-
-def _spawn(
-    place: Callable[[], None],
-    argv: list[str],
-    env: dict[str, str],
-    box: Sandbox,
-    *,
-    tty: bool,
-    stdin: bool,
-    ready: Callable[[int], None] | None = None,
-) -> _Spawned:
-    """Forks; the child goes to its `place`, gives up its privileges and becomes the program.
-
-    Returns when that has happened or failed. The channel carries the console's descriptor, or the problem; it closes
-    by itself when the program begins.
-    """
-    made = _Spawned()
-    ours, theirs = socket.socketpair()
-    pipes: dict[int, int] = {}
-    if not tty:
-        for number, stream in ((1, "stdout"), (2, "stderr")):
-            reader, pipes[number] = os.pipe()
-            made.outputs.append((reader, stream))
-        if stdin:
-            pipes[0], made.stdin = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        ours.close()
-        _become(theirs, place, argv, env, box, pipes, tty)
-    made.pid = pid
-    theirs.close()
-    for fd in pipes.values():
-        os.close(fd)
-    if ready is not None:
-        ready(pid)
-    wire.send(ours, {"go": True})
-    reader_of_problem = wire.Reader(ours)
-    while not reader_of_problem.ended:
-        for message in reader_of_problem.read():
-            made.problem = message.get("problem", made.problem)
-    for fd in reader_of_problem.take_fds():
-        made.console = fd
-        made.outputs, made.stdin = [(fd, "stdout")], fd
-    ours.close()
-    return made
-
-
-def _become(
-    channel: socket.socket,
-    place: Callable[[], None],
-    argv: list[str],
-    env: dict[str, str],
-    box: Sandbox,
-    pipes: dict[int, int],
-    tty: bool,
-) -> NoReturn:
-    """In the child. Never returns: what fails is told on the channel."""
-    try:
-        os.setsid()
-        for resettable in SIGNALS_TO_RESET:
-            with contextlib.suppress(OSError, ValueError):
-                signal.signal(resettable, signal.SIG_DFL)
-        signal.set_wakeup_fd(-1)
-        wire.Reader(channel).read()
-        place()
-        if tty:
-            _take_console(channel)
-        else:
-            for number in range(3):
-                fd = pipes[number] if number in pipes else os.open(os.devnull, os.O_RDONLY)
-                os.dup2(fd, number)
-        sandbox.drop_privileges(box)
-        if sys.platform.startswith("linux"):
-            sandbox.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        program = find_program(argv[0], env)
-        _close_others(channel.fileno())
-        os.execve(program, argv, env)
-    except sandbox.SandboxError as error:
-        problem = str(error)
-    except OSError as error:
-        problem = f'exec: "{argv[0]}": {(error.strerror or str(error)).lower()}'
-    except BaseException as error:  # the other side must hear something
-        problem = f"{type(error).__name__}: {error}"
-    with contextlib.suppress(OSError):
-        wire.send(channel, {"problem": problem})
-    os._exit(127)
-
-
-def _take_console(channel: socket.socket) -> None:
-    """A console of the container's own /dev/pts, so that its name means something inside."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-    for number in range(3):
-        os.dup2(slave, number)
-    wire.send(channel, {"console": True}, [master])
-    os.close(master)
-    os.close(slave)
-
-
-def _close_others(but: int) -> None:
-    """Everything of the shim that was not opened close-on-exec; the channel closes with exec."""
-    os.closerange(3, but)
-    os.closerange(but + 1, 1024)
-
-
-def find_program(name: str, env: dict[str, str]) -> str:
-    if "/" in name:
-        if not os.path.exists(name):
-            raise sandbox.SandboxError(f'exec: "{name}": stat {name}: no such file or directory')
-        return name
-    for folder in env.get("PATH", os.defpath).split(":"):
-        path = os.path.join(folder or ".", name)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    raise sandbox.SandboxError(f'exec: "{name}": executable file not found in $PATH')
-
-
-# ---------------------------------------------------------------- reading /proc
-
-
-def exit_code(status: int) -> int:
-    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-
-
-def start_time(pid: int) -> int:
-    """When the process started, in clock ticks: with the pid it names one process for good. 0 when it is not alive."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        return 0 if fields[0] in b"ZX" else int(fields[19])
-    except (OSError, IndexError, ValueError):
-        return 0
-
-
-def descendants(pid: int) -> list[int]:
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        parent = waiting.pop()
-        try:
-            threads = os.listdir(f"/proc/{parent}/task")
-        except OSError:
-            continue
-        for thread in threads:
-            try:
-                with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:
-                    children = [int(word) for word in file.read().split()]
-            except OSError:
-                continue
-            found += children
-            waiting += children
-    return found
-
-
-def resident(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return 0
-
-
-def proportional(pid: int) -> int:
-    """Resident bytes, shared pages divided among those who share them."""
-    try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            for line in file:
-                if line.startswith(b"Pss:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return resident(pid)
 
 
 def _write_failure(folder: str, error: BaseException) -> None:

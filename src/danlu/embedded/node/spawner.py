@@ -2,7 +2,7 @@
 
 User namespaces want a single-threaded process, and a fork of this one costs a millisecond where starting Python costs
 forty. It is started once by the node, speaks JSON lines on descriptor 0 and ends when the node does; the shims stay.
-It is loaded by `BOOTSTRAP` without running the packages' own `__init__` modules.
+It is started through `bootstrap.helper_command`.
 """
 
 from __future__ import annotations
@@ -12,20 +12,8 @@ import gc
 import os
 import signal
 import socket
-import sys
 
 from danlu.embedded.node import sandbox, shim, wire
-
-BOOTSTRAP = """
-import sys, types
-base = sys.argv[1]
-for name, folder in (("danlu", ""), ("danlu.embedded", "/embedded"), ("danlu.embedded.node", "/embedded/node")):
-    package = types.ModuleType(name)
-    package.__path__ = [base + folder]
-    sys.modules[name] = package
-from danlu.embedded.node import spawner
-spawner.main()
-"""
 
 
 def main() -> None:
@@ -75,7 +63,3 @@ def start_shim(folder: str, control: socket.socket) -> int:
     finally:
         listener.close()
         os.close(lock)
-
-
-if __name__ == "__main__":
-    sys.exit("the node starts this through spawner.BOOTSTRAP")
