@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from danlu.meta.schema.gonames import GO_NAMES
 from danlu.meta.schema.node import (
     ANY,
     BOOL,
@@ -120,7 +121,17 @@ def node_of(definition: str) -> Node:
     node.required = frozenset(schema.get("required", ()))
     node.defaults = _KEY_DEFAULTS.get(definition, node.defaults)
     for field, child in schema.get("properties", {}).items():
-        node.fields[field] = _compile(child)
+        node.fields[field] = _named(_compile(child), GO_NAMES.get(f"{name}.{field}"))
+    return node
+
+
+def _named(node: Node, go_name: str | None) -> Node:
+    """A field's node under Go's own name. Only nodes that belong to this one field are named."""
+    if go_name is None or node.go_struct or node.code in (QUANTITY, TIME, MICRO_TIME):
+        return node
+    node.go_type = go_name
+    if node.code == LIST and node.items is not None and node.items.code == STRING:
+        node.items.go_type = go_name.removeprefix("[]")
     return node
 
 
