@@ -41,7 +41,8 @@ def pod(**container: Any) -> tuple[Object, Object]:
 
 async def build(objects: Objects, **container: Any) -> dict[str, str]:
     made, first = pod(**container)
-    return await environment.build(made, first, SimpleNamespace(client=objects, node_name="node-1"))  # type: ignore[arg-type]
+    context: Any = SimpleNamespace(client=objects, node_name="node-1", api_address=lambda: None)
+    return await environment.build(made, first, context)
 
 
 @pytest.mark.parametrize(

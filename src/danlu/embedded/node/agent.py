@@ -49,6 +49,7 @@ class Surroundings(Protocol):
     def assign(self, node: str, pod: Object, container: Object) -> Devices: ...
     def release(self, pod_uid: str) -> None: ...
     async def hosts_file(self, pod: Object, address: str) -> str: ...
+    def api_address(self) -> tuple[str, int] | None: ...
 
 
 class NoSurroundings:
@@ -66,6 +67,9 @@ class NoSurroundings:
 
     async def hosts_file(self, pod: Object, address: str) -> str:
         return ""
+
+    def api_address(self) -> tuple[str, int] | None:
+        return None
 
 
 class Agent:
@@ -179,6 +183,7 @@ class Agent:
             around.hosts_file,
             lambda pod, container: around.assign(name, pod, container),
             around.release,
+            around.api_address,
         )
 
     async def _register(self, offer: Offer) -> None:

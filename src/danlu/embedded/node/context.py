@@ -45,6 +45,7 @@ class NodeContext:
     hosts_file: Callable[[Object, str], Awaitable[str]] = no_hosts_file  # (pod, its address) -> file for /etc/hosts
     devices: Callable[[Object, Object], Devices] = no_devices
     release_devices: Callable[[str], None] = lambda pod_uid: None
+    api_address: Callable[[], tuple[str, int] | None] = lambda: None  # where pods reach the API; None: its service
 
     @property
     def mode(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
@@ -36,6 +36,10 @@ class Context(Protocol):
     def client(self) -> Client: ...
     @property
     def node_name(self) -> str: ...
+    @property
+    def api_address(self) -> Callable[[], tuple[str, int] | None]:
+        """Where pods reach the API, when that is not where the `kubernetes` service says."""
+        ...
 
 
 def expand_text(text: str, *variables: Mapping[str, str]) -> str:
@@ -77,6 +81,9 @@ async def build(pod: Object, container: Object, context: Context) -> dict[str, s
     """Raises ConfigError with kubelet's text when something referred to is not there."""
     sources = _Sources(pod["metadata"]["namespace"], context.client)
     links = await service_links(pod, context.client)
+    api = context.api_address()
+    if api is not None:
+        links |= {"KUBERNETES_SERVICE_HOST": api[0], "KUBERNETES_SERVICE_PORT": str(api[1])}
     own: dict[str, str] = {}
     for source in container.get("envFrom") or []:
         await _add_from(source, sources, own)

@@ -78,6 +78,15 @@ class ServiceProxy:
             listener.forwarder.abort()
         self._listeners.clear()
 
+    def api_address(self) -> Address:
+        """Where pods find the API: its service, or the server itself while the service cannot be listened on.
+
+        The latter is so for users who may not have port 443, and where a second danlu runs on the machine.
+        """
+        for _, address, port in self._by_service.get(KUBERNETES, ()):
+            return address, port
+        return self._api
+
     def _changed(self, key: Key) -> None:
         self._dirty.add(key)
         self._wake.set()

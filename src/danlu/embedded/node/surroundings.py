@@ -67,6 +67,9 @@ class MachineSurroundings:
     async def hosts_file(self, pod: Object, address: str) -> str:
         return self._hosts.file_for(pod)
 
+    def api_address(self) -> tuple[str, int] | None:
+        return self._proxy.api_address()
+
 
 def _deal(found: list[devices.Gpu], shares: Sequence[NodeShare], data_dir: str) -> dict[str, devices.Devices]:
     """GPUs to nodes: as many as each was given; what is left over, to those that were given no number, evenly."""

@@ -15,7 +15,7 @@ import logging
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -49,6 +49,8 @@ class Context(Protocol):
     def client(self) -> Client: ...
     @property
     def node_name(self) -> str: ...
+    @property
+    def api_address(self) -> Callable[[], tuple[str, int] | None]: ...
     @property
     def data_dir(self) -> str: ...
 
