@@ -46,6 +46,16 @@ def test_unknown_fields_are_named_in_order_and_dropped(pod: Schema) -> None:
             {"metadata": {"labels": {"a": 1}}},
             "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
         ),
+        (
+            {"spec": {"volumes": [{"emptyDir": "x"}]}},
+            "json: cannot unmarshal string into Go struct field Volume.spec.volumes.VolumeSource.emptyDir "
+            "of type v1.EmptyDirVolumeSource",
+        ),
+        (
+            {"spec": {"containers": [{"imagePullPolicy": 1}]}},
+            "json: cannot unmarshal number into Go struct field Container.spec.containers.imagePullPolicy "
+            "of type v1.PullPolicy",
+        ),
         ({"spec": []}, "json: cannot unmarshal array into Go struct field Pod.spec of type v1.PodSpec"),
         (
             {"spec": {"hostNetwork": "yes"}},
@@ -62,7 +72,7 @@ def test_unknown_fields_are_named_in_order_and_dropped(pod: Schema) -> None:
         (
             {"spec": {"containers": [{"livenessProbe": {"httpGet": {"port": True}}}]}},
             "json: cannot unmarshal bool into Go struct field "
-            "HTTPGetAction.spec.containers.livenessProbe.httpGet.port of type int32",
+            "HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32",
         ),
     ],
 )

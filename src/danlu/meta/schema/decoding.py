@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from danlu.meta.schema import leaves
+from danlu.meta.schema.gonames import taken_in
 from danlu.meta.schema.node import (
     ANY,
     BOOL,
@@ -52,8 +53,10 @@ class _MapKey(str):
 
 
 class _Wrong(Exception):
-    def __init__(self, path: str, message: str) -> None:
-        self.problem = TypeProblem(path, message)
+    """`place` is given where the message has a gap for Go's path to it."""
+
+    def __init__(self, path: str, message: str, place: Where = None) -> None:
+        self.path, self.message, self.place = path, message, place
 
 
 def decode(obj: dict[str, Any], root: Node) -> Decoded:
@@ -62,7 +65,8 @@ def decode(obj: dict[str, Any], root: Node) -> Decoded:
     try:
         _struct(obj, root, None, unknown)
     except _Wrong as wrong:
-        return Decoded(unknown, wrong.problem)
+        message = wrong.message if wrong.place is None else wrong.message.replace("%s", _go_path(wrong.place, root), 1)
+        return Decoded(unknown, TypeProblem(wrong.path, message))
     except RecursionError:
         return Decoded(unknown, TypeProblem("", "exceeded max depth"))
     return Decoded(unknown, None)
@@ -234,17 +238,26 @@ def _wrong(value: Any, node: Node, where: Where, key: Any, owner: Node) -> _Wron
         shown = f"number {value!r}" if numeric else "number"
     else:
         shown = {str: "string", list: "array", dict: "object"}.get(kind, "null")
-    names: list[str] = []
-    place: Where = (where, key)
+    text = f"json: cannot unmarshal {shown} into Go struct field {owner.go_struct}.%s of type {node.go_type}"
+    return _Wrong(spell(where, key), text, (where, key))
+
+
+def _go_path(place: Where, root: Node) -> str:
+    """The fields on the way to a place as Go's decoder counts them: no indexes, no map keys, embedded structs named."""
+    steps: list[Any] = []
     while place is not None:
         place, step = place
-        if step.__class__ is str:
-            names.append(step)
-    field = ".".join(reversed(names))
-    return _Wrong(
-        spell(where, key),
-        f"json: cannot unmarshal {shown} into Go struct field {owner.go_struct}.{field} of type {node.go_type}",
-    )
+        steps.append(step)
+    names: list[str] = []
+    node: Node | None = root
+    for step in reversed(steps):
+        if step.__class__ is not str:
+            node = node and (node.items if step.__class__ is int else node.values)
+            continue
+        embedded = taken_in(node.go_struct, step) if node is not None else None
+        names += [embedded, step] if embedded else [step]
+        node = node and node.fields.get(step)
+    return ".".join(names)
 
 
 _FREE = Node()

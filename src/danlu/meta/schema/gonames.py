@@ -91,3 +91,39 @@ GO_NAMES: dict[str, str] = {
     for name, fields in (line.split(": ") for line in _TABLE.split("\n") if line)
     for field in fields.split()
 }
+
+# Go structs that take in another struct: errors name it on the way to a field. (struct taken in, its fields);
+# no fields given: all but those in _OWN.
+_TAKEN_IN: dict[str, tuple[str, frozenset[str]]] = {
+    "Volume": ("VolumeSource", frozenset()),
+    "PersistentVolumeSpec": ("PersistentVolumeSource", frozenset()),
+    "EphemeralContainer": ("EphemeralContainerCommon", frozenset()),
+    "Probe": ("ProbeHandler", frozenset({"exec", "httpGet", "tcpSocket", "grpc"})),
+    **dict.fromkeys(
+        (
+            "SecretProjection",
+            "ConfigMapVolumeSource",
+            "ConfigMapProjection",
+            "ConfigMapKeySelector",
+            "SecretKeySelector",
+            "ConfigMapEnvSource",
+            "SecretEnvSource",
+        ),
+        ("LocalObjectReference", frozenset({"name"})),
+    ),
+}
+_OWN = frozenset(
+    {"name", "targetContainerName", "capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy"}
+    | {"storageClassName", "mountOptions", "volumeMode", "nodeAffinity", "volumeAttributesClassName"}
+)
+
+
+def taken_in(struct: str, field: str) -> str | None:
+    """The embedded struct through which Go reaches a field, if there is one."""
+    if field in ("kind", "apiVersion") and not struct.endswith(("Reference", "Ref", "Source")):
+        return "TypeMeta"
+    found = _TAKEN_IN.get(struct)
+    if found is None:
+        return None
+    name, fields = found
+    return name if (field in fields if fields else field not in _OWN) else None
