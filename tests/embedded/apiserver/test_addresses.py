@@ -108,6 +108,12 @@ def test_a_service_made_again_gets_its_old_address(cluster: Cluster) -> None:
     assert cluster.create("a")["clusterIP"] == address
 
 
+def test_two_clusters_on_one_machine_give_one_name_two_addresses() -> None:
+    first, second = Cluster(), Cluster()
+    second.restarted(salt="another")
+    assert first.create("a")["clusterIP"] != second.create("a")["clusterIP"]
+
+
 def test_an_address_asked_for_is_given_when_free(cluster: Cluster) -> None:
     assert cluster.create("a", clusterIP="127.96.0.10")["clusterIPs"] == ["127.96.0.10"]
     assert refusal(lambda: cluster.create("b", clusterIP="127.96.0.10")) == (

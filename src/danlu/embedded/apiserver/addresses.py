@@ -72,7 +72,11 @@ class ServiceAddresses(Handler):
 
     resources = frozenset({SERVICE.resource})
 
-    def __init__(self, store: Store, cluster_range: str = CLUSTER_RANGE, node_ports: range = NODE_PORTS) -> None:
+    def __init__(
+        self, store: Store, cluster_range: str = CLUSTER_RANGE, node_ports: range = NODE_PORTS, salt: str = ""
+    ) -> None:
+        """`salt` tells clusters on one machine apart, so that services of one name do not want one address."""
+        self._salt = salt
         self._range = ipaddress.IPv4Network(cluster_range)
         self._node_ports = node_ports
         self._addresses: Pool[str] = Pool()
@@ -175,7 +179,7 @@ class ServiceAddresses(Handler):
         first = int(self._range.network_address)
         size = self._range.num_addresses - 1  # without the broadcast address
         low = min(RESERVED_ADDRESSES, size // 2)
-        for offset in _round(size - low, owner):
+        for offset in _round(size - low, self._salt, owner):
             address = str(ipaddress.IPv4Address(first + low + offset))
             if address not in self._addresses:
                 return address
@@ -228,7 +232,7 @@ class ServiceAddresses(Handler):
 
     def _next_port(self, owner: Owner, chosen: set[int]) -> int:
         low = min(RESERVED_PORTS, len(self._node_ports) // 2)
-        for offset in _round(len(self._node_ports) - low, owner):
+        for offset in _round(len(self._node_ports) - low, self._salt, owner):
             port = self._node_ports[low + offset]
             if port not in self._ports and port not in chosen:
                 return port
@@ -240,9 +244,9 @@ def _refuse(name: str, errors: list[FieldError]) -> None:
         raise invalid_error(SERVICE, name, errors)
 
 
-def _round(size: int, owner: Owner) -> Iterable[int]:
+def _round(size: int, salt: str, owner: Owner) -> Iterable[int]:
     """All offsets below `size`, once around from a start that the name decides."""
-    start = zlib.crc32(f"{owner[0]}/{owner[1]}".encode()) % size
+    start = zlib.crc32(f"{salt}/{owner[0]}/{owner[1]}".encode()) % size
     yield from range(start, size)
     yield from range(start)
 

@@ -31,11 +31,6 @@ def prepare_update(new: Object, old: Object) -> None:
     keep_status(new, old)
 
 
-def prepare_finalize(new: Object, old: Object) -> None:
-    """For PUT /finalize: the one place where `spec.finalizers` may change."""
-    keep_status(new, old)
-
-
 def default(obj: Object) -> None:
     metadata = obj.setdefault("metadata", {})
     if metadata.get("name"):
@@ -65,13 +60,6 @@ def validate(obj: Object) -> list[FieldError]:
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     return validate(new)
-
-
-def validate_finalize(new: Object, old: Object) -> list[FieldError]:
-    finalizers = (new.get("spec") or {}).get("finalizers") or ()
-    return [
-        error for index, name in enumerate(finalizers) for error in finalizer_errors(f"spec.finalizers[{index}]", name)
-    ]
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
