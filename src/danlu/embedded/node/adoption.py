@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from danlu.embedded.node.processes import LOST, LOST_MESSAGE, Container, Containers, read_exit, write_whole
-from danlu.embedded.node.procfs import start_time
+from danlu.embedded.node.procfs import boot_id, start_time
 from danlu.embedded.node.shim import Exit
 
 PATIENCE_S = 5.0
@@ -111,7 +111,7 @@ def _close(container: Container) -> Exit:
     with contextlib.suppress(OSError, ValueError, KeyError):
         written = json.loads((container.folder / "pid").read_text())
         reason = LOST
-        if start_time(written["pid"]) == written["start"] != 0:
+        if written["boot"] == boot_id() and start_time(written["pid"]) == written["start"] != 0:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(written["pid"], signal.SIGKILL)
     ended = {

@@ -23,6 +23,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import danlu
 from danlu.embedded.node.environment import DEFAULT_PATH
 
 DEFAULT = "default"
@@ -96,7 +97,8 @@ class Image:
 
     def paths(self) -> list[str]:
         """Folders of the host that its programs need, beyond the system's."""
-        found = {*python_paths(Path(sys.prefix))}
+        # Danlu itself may lie outside its environment (an editable install): programs in pods use its SDK.
+        found = {*python_paths(Path(sys.prefix)), os.path.dirname(danlu.__file__)}
         folder = self.environment.folder
         if folder is not None:
             found |= {*python_paths(folder)}

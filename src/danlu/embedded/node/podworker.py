@@ -367,13 +367,15 @@ class PodWorker:
             member.view.started = True
             self._begin_probes(member)
         else:
-            self._kill(member, f"Container {member.view.name} failed startup probe, will be restarted", "startupProbe")
+            self._kill(member, self._failed(member, "startup"), "startupProbe")
 
     def _on_liveness(self, member: Member, passed: bool) -> None:
         if not passed:
-            self._kill(
-                member, f"Container {member.view.name} failed liveness probe, will be restarted", "livenessProbe"
-            )
+            self._kill(member, self._failed(member, "liveness"), "livenessProbe")
+
+    def _failed(self, member: Member, probe: str) -> str:
+        never = status.restart_policy(self.pod["spec"], member.rules) == "Never"
+        return f"Container {member.view.name} failed {probe} probe" + ("" if never else ", will be restarted")
 
     def _on_readiness(self, member: Member, passed: bool) -> None:
         member.view.ready = passed

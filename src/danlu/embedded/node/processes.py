@@ -324,6 +324,9 @@ class Containers:
             raise ProcessError(f"container {container.name} is not running") from error
         channel.send(request)
         answer, fds = await first
+        if "streams" not in answer and "problem" not in answer:
+            channel.close()  # it ended while we asked
+            raise ProcessError(f"container {container.name} is not running")
         if "problem" in answer:
             channel.close()
             raise ExecError(answer["problem"], int(answer.get("exit_code", 126)))

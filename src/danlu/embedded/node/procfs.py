@@ -19,6 +19,15 @@ def start_time(pid: int) -> int:
         return 0
 
 
+def boot_id() -> str:
+    """Start times begin anew with each boot: only together with this they name a process."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 def descendants(pid: int) -> list[int]:
     found: list[int] = []
     waiting = [pid]

@@ -56,7 +56,7 @@ class Publisher:
                 await self._write()
                 wait = FIRST_RETRY_S
             except Exception as error:
-                log.info("status of pod %s: %s; trying again", self._pod()["metadata"]["name"], error)
+                log.warning("status of pod %s: %s; trying again", self._pod()["metadata"]["name"], error)
                 await asyncio.sleep(wait)
                 wait = min(wait * 2, LONGEST_RETRY_S)
                 self._dirty.set()
@@ -82,12 +82,10 @@ class Publisher:
             await self._client.patch(POD, meta["name"], meta["namespace"], body, type="strategic", subresource="status")
         except errors.NotFound:
             self.gone = True
-        except (errors.Conflict, errors.Invalid) as error:
-            log.warning("status of pod %s/%s refused: %s", meta["namespace"], meta["name"], error)
-            if isinstance(error, errors.Conflict) and "uid" in error.message.lower():
-                self.gone = True
-            elif isinstance(error, errors.Invalid):
+        except errors.Conflict as error:
+            if "uid" not in error.message.lower():
                 raise
+            self.gone = True
         self._last = wanted
 
 

@@ -26,7 +26,7 @@ from typing import NoReturn, NotRequired, TypedDict
 
 from danlu.embedded.node import kernel, making, sandbox, wire
 from danlu.embedded.node.logs import LogWriter
-from danlu.embedded.node.procfs import descendants, exit_code, proportional, resident, start_time
+from danlu.embedded.node.procfs import boot_id, descendants, exit_code, proportional, resident, start_time
 from danlu.embedded.node.sandbox import Sandbox
 from danlu.embedded.node.wire import Message
 
@@ -165,7 +165,7 @@ class Shim:
         return ""
 
     def _write_pid(self, pid: int) -> None:
-        self._write("pid", {"pid": pid, "start": start_time(pid), "shim": os.getpid()})
+        self._write("pid", {"pid": pid, "start": start_time(pid), "boot": boot_id(), "shim": os.getpid()})
 
     def _write(self, name: str, content: object) -> None:
         path = os.path.join(self.folder, name)
