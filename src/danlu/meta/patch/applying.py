@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 BEFORE_FIRST_APPLY = "before-first-apply"
+_WITH_STATUS = ("apiVersion", "kind", "metadata", "status")
 
 
 def apply(
@@ -32,14 +33,15 @@ def apply(
 ) -> Object:
     """The object after the apply, managedFields included; raises Conflict where others own what would change.
 
-    `live` None makes the object. For a custom kind with a status subresource the caller has taken the other half
-    (`status`, or all but it) out of `applied`; for built-in kinds that is done here.
+    `live` None makes the object. Applied to the main resource of a custom kind that has a status subresource, `status`
+    has been taken out by the caller; for built-in kinds, and for what is applied to `/status`, that is done here.
     """
     node = schema.root if schema is not None else None
     _check(applied, api_version, node)
-    if node is not None and node.go_struct:
-        other_half = "spec" if subresource == "status" else "status"
-        applied = {key: value for key, value in applied.items() if key != other_half}
+    if subresource == "status":
+        applied = {key: value for key, value in applied.items() if key in _WITH_STATUS}
+    elif node is not None and node.go_struct:
+        applied = {key: value for key, value in applied.items() if key != "status"}
     try:
         return _applied({} if live is None else live, applied, manager, force, node, api_version, now, subresource)
     except typed.Irregular as why:
