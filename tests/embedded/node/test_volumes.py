@@ -204,7 +204,7 @@ async def test_host_path(node: Node, tmp_path: Path) -> None:
 
 
 async def test_context_needs_little() -> None:
-    context = SimpleNamespace(client=Objects(), data_dir="/nonexistent", node_name="n")
+    context: Any = SimpleNamespace(client=Objects(), data_dir="/nonexistent", node_name="n")
     pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u2"}, "spec": {}}
-    prepared = await volumes.prepare(pod, context)  # type: ignore[arg-type]
+    prepared = await volumes.prepare(pod, context)
     assert prepared.mounts({"name": "c"}) == []

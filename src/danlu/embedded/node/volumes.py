@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from danlu.client.client import Client
 from danlu.embedded.node import atomicfiles, subpaths, volumefiles
-from danlu.embedded.node.subpaths import VolumeError
+from danlu.embedded.node.subpaths import VolumeError as VolumeError
 from danlu.errors import ApiError, NotFound
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD

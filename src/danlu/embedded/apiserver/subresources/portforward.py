@@ -15,7 +15,7 @@ from typing import Any
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
 from danlu.embedded.apiserver.subresources import spdy
-from danlu.embedded.apiserver.subresources.streaming import NodeStreams, node_of, pod_of
+from danlu.embedded.apiserver.subresources.streaming import NodeStreams, node_of, plain_words, pod_of
 from danlu.embedded.apiserver.subresources.websocket import PROTOCOL_ERROR, Channels, Socket
 from danlu.errors import BadRequest, InternalError
 from danlu.meta.kind import Kind, Object
@@ -73,7 +73,7 @@ async def connect(node: NodeStreams, pod: Object, port: int) -> tuple[asyncio.St
         meta = pod["metadata"]
         raise OSError(
             f"error forwarding port {port} to pod {meta['uid']}, uid : failed to connect to localhost:{port} inside "
-            f'pod "{meta["name"]}": connect: {(error.strerror or str(error)).lower()}'
+            f'pod "{meta["name"]}": connect: {plain_words(error)}'
         ) from error
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlencode, urlsplit
 
 from danlu.embedded.apiserver.request import Call, Response, StreamResponse
 from danlu.embedded.apiserver.served import Subresource
+from danlu.embedded.apiserver.subresources.streaming import plain_words
 from danlu.embedded.apiserver.subresources.websocket import NORMAL, Socket
 from danlu.errors import BadRequest, NotFound, ServiceUnavailable
 from danlu.meta.kind import Kind, Object
@@ -66,7 +67,8 @@ async def stream(call: Call, scope: Any, receive: Any, send: Any) -> None:
     socket = Socket(scope, receive, send)
     headers = _request_headers(call, prefix)
     async with _client() as client:
-        address, problem = target.addresses[0], None
+        address = target.addresses[0]
+        problem: OSError | None = None
         for address in target.addresses:
             url = f"{target.scheme}://{_host(address)}:{target.port}{path or '/'}{_query(call)}"
             try:
@@ -76,11 +78,13 @@ async def stream(call: Call, scope: Any, receive: Any, send: Any) -> None:
                 )
                 break
             except aiohttp.ClientConnectorError as error:
-                problem = error
+                problem = error.os_error
             except aiohttp.ClientError as error:
                 raise ServiceUnavailable(f"error trying to reach service: {error}") from error
         else:
-            raise ServiceUnavailable(f"error trying to reach service: dial tcp {address}:{target.port}: {problem}")
+            raise ServiceUnavailable(
+                f"error trying to reach service: dial tcp {address}:{target.port}: connect: {plain_words(problem)}"
+            )
         async with upstream:
             await socket.accept(upstream.protocol or "")
             coming = asyncio.create_task(_to_backend(receive, upstream))
@@ -248,7 +252,7 @@ async def _ask(call: Call, target: Target, path: str) -> tuple[aiohttp.ClientRes
 
     prefix, _ = _split(call)
     client = _client()
-    problem: Exception | None = None
+    problem: OSError | None = None
     address = target.addresses[0]
     try:
         for address in target.addresses:
@@ -274,8 +278,9 @@ async def _ask(call: Call, target: Target, path: str) -> tuple[aiohttp.ClientRes
         await client.close()
         raise
     await client.close()
-    words = getattr(problem, "strerror", None) or str(problem)
-    raise ServiceUnavailable(f"error trying to reach service: dial tcp {address}:{target.port}: connect: {words}")
+    raise ServiceUnavailable(
+        f"error trying to reach service: dial tcp {address}:{target.port}: connect: {plain_words(problem)}"
+    )
 
 
 def _answer_headers(answer: aiohttp.ClientResponse, prefix: str, target: Target) -> dict[str, str]:

@@ -6,6 +6,7 @@ The server knows nodes only through `NodeStreams`, so it neither imports them no
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
@@ -71,6 +72,13 @@ class NodeStreams(Protocol):
     async def connect(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """To a port of the pod. Raises OSError when nothing listens there."""
         ...
+
+
+def plain_words(error: OSError | None) -> str:
+    """ "connection refused" and the like, whichever event loop made the error."""
+    if error is None:
+        return "no address"
+    return (os.strerror(error.errno) if error.errno else str(error)).lower()
 
 
 def pod_of(call: Call) -> Object:
