@@ -261,6 +261,14 @@ async def test_readiness_and_liveness(agent: Agent, client: Client) -> None:
     assert told["Killing"] == "Container c failed liveness probe, will be restarted"
 
 
+async def test_a_new_image_restarts_the_container(agent: Agent, client: Client) -> None:
+    await run(client, pod("p", "sleep", "1000"), ready)
+    patch = {"spec": {"containers": [{"name": "c", "image": "alpine"}]}}
+    await client.patch(POD, "p", "default", patch, type="strategic")
+    found = await reach(client, "p", lambda p: p["status"]["containerStatuses"][0]["restartCount"] == 1 and ready(p))
+    assert found["status"]["containerStatuses"][0]["image"] == "alpine"
+
+
 async def test_hooks(agent: Agent, client: Client, tmp_path: Path) -> None:
     hooks = {
         "lifecycle": {

@@ -226,3 +226,15 @@ def test_degraded_a_plain_process_with_links(folder: Path) -> None:
         return [Path(target, "file").read_text(), os.getcwd()]
 
     assert in_child(inside) == ["volume", str(folder / "root" / "no/such/folder")]
+    sandbox.remove_links(made)
+    assert not os.path.lexists(target)
+
+
+def test_degraded_what_is_there_already_is_left_alone(folder: Path) -> None:
+    taken = folder / "taken"
+    taken.mkdir()
+    made = box("none", folder, [bind(volume(folder), str(taken)), bind(volume(folder, "v2"), "/etc/danlu-test")])
+    in_child(lambda: sandbox.enter(made))
+    sandbox.remove_links(made)
+    assert os.listdir(taken) == []
+    assert not os.path.lexists("/etc/danlu-test")

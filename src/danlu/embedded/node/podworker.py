@@ -17,7 +17,7 @@ import signal
 import time
 
 from danlu import errors
-from danlu.embedded.node import adoption, environment, launch, logs, probes, status, volumes
+from danlu.embedded.node import adoption, environment, launch, logs, probes, sandbox, status, volumes
 from danlu.embedded.node.context import NodeContext
 from danlu.embedded.node.devices import DeviceError
 from danlu.embedded.node.images import ImageError
@@ -64,6 +64,7 @@ class PodWorker:
 
     def update(self, pod: Object) -> None:
         self.pod = pod
+        self._take_new_images(pod["spec"])
         if pod["metadata"].get("deletionTimestamp"):
             self._stop.set()
         self._wake.set()
@@ -387,6 +388,17 @@ class PodWorker:
             grace = float(own) if own is not None else self._grace()
             member.stopping = asyncio.create_task(self._end_one(member, time.monotonic() + grace, message))
 
+    def _take_new_images(self, spec: Object) -> None:
+        """The image is the one thing of a container that may change: what runs is ended, and starts with the new."""
+        newest = {c["name"]: c for key in ("initContainers", "containers") for c in spec.get(key) or ()}
+        for member in self._members:
+            rules = newest.get(member.view.name)
+            if rules is None or rules.get("image") == member.rules.get("image"):
+                continue
+            member.view.rules = rules
+            if member.view.is_running:
+                self._kill(member, f"Container {member.view.name} definition changed, will be restarted")
+
     # -- not starting
 
     def _tell_image(self, member: Member, note: str) -> None:
@@ -505,6 +517,8 @@ class PodWorker:
         self.context.release_devices(self.uid)
         self.context.addresses.give_back(self.uid)
         for member in self._members:
+            if member.current is not None:
+                sandbox.remove_links(member.current.spec["sandbox"])
             await self._drop_layers(member)
         await self.context.containers.forget(self.uid)
         if self.pod["metadata"].get("deletionTimestamp") and not self._removed:

@@ -31,7 +31,9 @@ from typing import NotRequired, TypedDict
 from danlu.embedded.node import kernel
 
 SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "snap", "gnu")
+NO_LINKS = (*SYSTEM_FOLDERS, "dev", "proc", "sys", "boot")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+FORCED = "DANLU_SANDBOX"  # "none" in the environment: run degraded, to try out what others have to live with
 MOST_FILES = 1 << 20
 OLD_ROOT = "/.danlu-host"
 
@@ -97,6 +99,8 @@ def detect() -> Capabilities:
     """Tries each mode in a child. Call it from a single-threaded process."""
     if not sys.platform.startswith("linux"):
         return Capabilities("none", f"{sys.platform} has no namespaces: containers share the host's file tree")
+    if os.environ.get(FORCED) == "none":
+        return Capabilities("none", f"containers share the host's file tree, because {FORCED}=none asks for it")
     problems: list[str] = []
     for mode in ("root", "user"):
         if mode == "root" and os.geteuid() != 0:
@@ -362,18 +366,15 @@ def _bind_volume(source: str, target: str, is_file: bool) -> None:
 
 
 def _enter_degraded(box: Sandbox) -> None:
-    """Volumes by links where the host lets us make the path; the rest is told through the environment (see launch)."""
-    for entry in sorted(box["mounts"], key=lambda entry: entry["target"].count("/")):
-        target = entry["target"].rstrip("/")
-        if target == entry["source"] or (os.path.lexists(target) and not os.path.islink(target)):
-            continue
-        try:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            if os.path.islink(target):
-                os.unlink(target)
-            os.symlink(entry["source"], target)
-        except OSError:
-            continue
+    """Volumes by links where the path is free; the rest is told through the environment (see launch).
+
+    The paths are the host's, and other pods may want the same ones: what is there is never touched, system folders
+    get no links, and `remove_links` takes ours away when the pod is over.
+    """
+    for entry in sorted(_linkable(box), key=lambda entry: entry["target"].count("/")):
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.dirname(entry["target"]), exist_ok=True)
+            os.symlink(entry["source"], entry["target"])
     for candidate in (box["cwd"], box["root"] + box["cwd"]):
         try:
             os.chdir(candidate)
@@ -382,6 +383,24 @@ def _enter_degraded(box: Sandbox) -> None:
             continue
     os.makedirs(box["root"] + box["cwd"], exist_ok=True)
     os.chdir(box["root"] + box["cwd"])
+
+
+def _linkable(box: Sandbox) -> list[Mount]:
+    return [
+        entry
+        for entry in box["mounts"]
+        if entry["target"] != entry["source"] and entry["target"].split("/")[1] not in NO_LINKS
+    ]
+
+
+def remove_links(box: Sandbox) -> None:
+    """Takes away the links of a degraded container that still lead to its volumes. Nothing to do in other modes."""
+    if box["mode"] != "none":
+        return
+    for entry in _linkable(box):
+        with contextlib.suppress(OSError):
+            if os.readlink(entry["target"]) == entry["source"]:
+                os.unlink(entry["target"])
 
 
 # ---------------------------------------------------------------- giving up privileges
