@@ -28,7 +28,7 @@ from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.request import User
 from danlu.embedded.apiserver.server import Server
 from danlu.embedded.builtin import BUILTINS
-from danlu.embedded.controllers import CONTROLLERS
+from danlu.embedded.controllers import CONTROLLERS, system
 from danlu.embedded.datadir import DataDirectory, Running
 from danlu.embedded.node.agent import Agent
 from danlu.embedded.node.settings import NodeSettings
@@ -95,8 +95,9 @@ class Cluster:
         authorizer = Authorizer(store)
         accounts = ServiceAccountTokens(store, certificates.directory / "service-accounts.key")
         static = StaticTokens(certificates.directory / "tokens.csv")
-        plugins = admission.standard_chain(store, authorizer).plugins
-        chain = admission.Chain((ServiceAddresses(store), crds.Naming(store), *plugins))
+        # The salt keeps two clusters on one machine from giving the same address to services of the same name.
+        further = [ServiceAddresses(store, salt=str(self.directory.root)), crds.Naming(store)]
+        chain = admission.standard_chain(store, authorizer, further)
         server = Server(store, registry, authorizer, Authenticator(authorizer, accounts, static), chain, pages(), Metrics())
         crds.CustomKinds(store, registry)
         return server
@@ -105,6 +106,7 @@ class Cluster:
         if self.settings.run_controllers:
             self.manager = Manager(self.component("kube-controller-manager"))
             self.manager.add_all(CONTROLLERS)
+            self.manager.add_all(system.factories(self.directory.volumes, self.certificates.authority_pem()))
             self.scheduler = Scheduler(self.manager, self.component("kube-scheduler"))
             await self.manager.start()
             await self.scheduler.start()

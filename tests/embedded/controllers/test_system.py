@@ -129,7 +129,6 @@ async def test_a_new_namespace_gets_its_account_and_the_ca(manager: Manager, cli
     await until(lambda: client.get(SERVICE_ACCOUNT, "default", "team"))
 
 
-@pytest.mark.xfail(strict=True, reason="the API server does not hold a deleted namespace by spec.finalizers yet")
 async def test_a_deleted_namespace_is_emptied(manager: Manager, client: Client) -> None:
     await client.create(NAMESPACE, {"metadata": {"name": "team"}})
     await until(lambda: client.get(SERVICE_ACCOUNT, "default", "team"))

@@ -129,7 +129,7 @@ async def remove(call: Call, served: ServedKind, stored: Stored, options: Option
     grace = served.grace(obj, options.grace)
     finalizers = _finalizers(meta.get("finalizers") or [], served, options)
     already = meta.get("deletionTimestamp")
-    if not grace and not finalizers:
+    if not grace and not finalizers and not served.held(obj):
         if already:
             meta["deletionGracePeriodSeconds"] = 0
         if options.dry_run:
@@ -146,6 +146,7 @@ async def remove(call: Call, served: ServedKind, stored: Stored, options: Option
         if "generation" in meta:
             meta["generation"] += 1
     meta["deletionGracePeriodSeconds"] = grace or 0
+    served.mark_deleting(obj)
     if finalizers:
         meta["finalizers"] = finalizers
     else:

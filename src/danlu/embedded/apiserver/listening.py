@@ -15,6 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from danlu.embedded.apiserver.app import App
+from danlu.embedded.apiserver.subresources.websocket import WebSocketProtocol
 
 
 class Protocol(HttpToolsProtocol):
@@ -61,7 +62,7 @@ class Listener:
             uvicorn.Config(
                 app,
                 http=Protocol,
-                ws="websockets-sansio",
+                ws=WebSocketProtocol,
                 ws_max_size=64 * 1024 * 1024,
                 ws_per_message_deflate=False,
                 lifespan="off",

@@ -43,6 +43,9 @@ class Query:
     def getall(self, name: str) -> list[str]:
         return self._values.get(name, [])
 
+    def pairs(self) -> list[tuple[str, str]]:
+        return [(name, value) for name, values in self._values.items() for value in values]
+
     def __contains__(self, name: str) -> bool:
         return name in self._values
 

@@ -88,6 +88,9 @@ class ServedKind:
     scale: ScalePaths | None = None
     # seconds of grace for a delete (None: at once), from the object and the asked gracePeriodSeconds
     grace: Callable[[Object, int | None], int | None] = lambda _obj, _asked: None
+    # Something besides metadata.finalizers keeps a deleted object (a namespace's spec.finalizers)
+    held: Callable[[Object], bool] = lambda _: False
+    mark_deleting: Callable[[Object], None] = nothing  # what a delete that has to wait writes into the object
     default_propagation: str = "Background"
     unconditional_update: bool = True  # an update without resourceVersion is allowed
     create_on_update: bool = False  # PUT to a name that is not there creates it

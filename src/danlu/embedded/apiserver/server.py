@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from danlu.embedded.apiserver.auth.authenticate import Authenticator
     from danlu.embedded.apiserver.auth.rbac import Authorizer
     from danlu.embedded.apiserver.metrics import Metrics
+    from danlu.embedded.apiserver.subresources.streaming import NodeStreams
 
 log = logging.getLogger("danlu.apiserver")
 
@@ -61,6 +62,7 @@ class Server:
         self.pages = pages  # everything that is not a resource: /version, /healthz, /openapi/v3 …
         self.metrics = metrics
         self.snapshots = reading.Snapshots()
+        self.node_streams: dict[str, NodeStreams] = {}  # by node: logs, exec, attach, connections to pods
         self.started = time.time()
 
     async def handle(self, call: Call) -> Answer:

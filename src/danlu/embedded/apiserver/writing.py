@@ -178,7 +178,8 @@ def update_object(
         return new
     written = served.to_stored(new) if served.to_stored else new
     meta = new["metadata"]
-    if meta.get("deletionTimestamp") and not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds"):
+    waits = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds") or served.held(new)
+    if meta.get("deletionTimestamp") and not waits:
         return store.delete(served.key, written)
     return store.put(served.key, written)
 

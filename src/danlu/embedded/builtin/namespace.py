@@ -91,6 +91,8 @@ SERVED = ServedKind(
     selectable=lambda obj: {"status.phase": _phase(obj), "name": (obj.get("metadata") or {}).get("name") or ""},
     selectable_names=frozenset({"status.phase", "name"}),
     has_status=True,
+    held=lambda obj: bool((obj.get("spec") or {}).get("finalizers")),
+    mark_deleting=lambda obj: obj.setdefault("status", {}).update(phase="Terminating"),
     verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
     subresources={"finalize": FINALIZE},
 )
