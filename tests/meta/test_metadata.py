@@ -35,3 +35,11 @@ def test_update() -> None:
         'metadata.uid: Invalid value: "v": field is immutable',
     ]
     assert validate_metadata_update(old, old) == []
+
+
+def test_finalizers_of_built_in_kinds_are_qualified() -> None:
+    meta = {"name": "a", "namespace": "b", "finalizers": ["x", "orphan", "a.b/c"]}
+    assert validate_metadata(meta, True, as_dns_subdomain) == []
+    assert [error.message() for error in validate_metadata(meta, True, as_dns_subdomain, native=True)] == [
+        'metadata.finalizers[0]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified'
+    ]

@@ -22,15 +22,19 @@ from danlu.meta.names import as_dns_label, qualified_name
 ANNOTATIONS_LIMIT = 256 * 1024  # bytes of keys and values together
 FIELD_MANAGER_LIMIT = 128
 _SUBRESOURCE_LIMIT = 256
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 NameErrors = Callable[[str, bool], Sequence[str]]
 
 
 def validate_metadata(
-    meta: Object, namespaced: bool, name_errors: NameErrors, field: str = "metadata"
+    meta: Object, namespaced: bool, name_errors: NameErrors, field: str = "metadata", *, native: bool = False
 ) -> list[FieldError]:
-    """For a create: the name and namespace are already filled in by the server."""
+    """For a create: the name and namespace are already filled in by the server.
+
+    `native`: built-in kinds are stricter about finalizers than custom ones.
+    """
     errors: list[FieldError] = []
     prefix = meta.get("generateName")
     if prefix:
@@ -50,11 +54,13 @@ def validate_metadata(
     errors += not_negative(f"{field}.generation", meta.get("generation"))
     errors += _validate_lists(meta, field)
     if finalizers := meta.get("finalizers"):
-        errors += validate_finalizers(finalizers, f"{field}.finalizers")
+        errors += validate_finalizers(finalizers, f"{field}.finalizers", native)
     return errors
 
 
-def validate_metadata_update(new: Object, old: Object, field: str = "metadata") -> list[FieldError]:
+def validate_metadata_update(
+    new: Object, old: Object, field: str = "metadata", *, native: bool = False
+) -> list[FieldError]:
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
         added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
@@ -70,7 +76,7 @@ def validate_metadata_update(new: Object, old: Object, field: str = "metadata") 
         if new.get(name) != old.get(name):
             errors += immutable(f"{field}.{name}", new.get(name), old.get(name))
     if new.get("finalizers") != old.get("finalizers"):
-        errors += validate_finalizers(new.get("finalizers") or (), f"{field}.finalizers")
+        errors += validate_finalizers(new.get("finalizers") or (), f"{field}.finalizers", native)
     return errors + _validate_lists(new, field)
 
 
@@ -129,11 +135,15 @@ def _validate_owner(owner: Mapping[str, Any], field: str) -> Iterable[FieldError
         yield invalid(field, dict(owner), "/v1, Kind=Event is disallowed from being an owner")
 
 
-def validate_finalizers(finalizers: Sequence[str], field: str) -> list[FieldError]:
+def validate_finalizers(finalizers: Sequence[str], field: str, native: bool = False) -> list[FieldError]:
     errors = [invalid(field, name, text) for name in finalizers for text in qualified_name(name)]
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         text = "finalizer orphan and foregroundDeletion cannot be both set"
         errors.append(invalid(field, list(finalizers), text))
+    for index, name in enumerate(finalizers if native else ()):
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            errors.append(invalid(f"{field}[{index}]", name, text))
     return errors
 
 
