@@ -46,7 +46,7 @@ def _remember_stored_version(obj: Object) -> None:
     stored = obj.setdefault("status", {}).setdefault("storedVersions", [])
     for version in _spec(obj).get("versions") or ():
         if version.get("storage") and version.get("name") not in stored:
-            stored.append(version["name"])
+            stored.append(version.get("name", ""))
             break
 
 
@@ -189,7 +189,7 @@ def _version_parts(version: dict[str, Any], path: str, parts: set[str]) -> list[
     if "schema" in parts and isinstance(schema, dict):
         place = f"{path}.validation.openAPIV3Schema" if top else f"{path}.schema.openAPIV3Schema"
         errors += crdschema.validate(schema, place, status=subresources.get("status") is not None)
-    if "subresources" in parts and subresources.get("scale"):
+    if "subresources" in parts and subresources.get("scale") is not None:
         errors += _scale(subresources["scale"], f"{path}.subresources.scale")
     if "additionalPrinterColumns" in parts:
         for index, column in enumerate(version.get("additionalPrinterColumns") or ()):

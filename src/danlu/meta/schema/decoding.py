@@ -211,11 +211,26 @@ def _special(value: Any, node: Node, where: Where, key: Any, owner: Node) -> Any
         return value
     if code is NUMBER and (kind is int or kind is float):
         return value
-    if code is LOOSE:  # decoded by code of its own, which drops what it does not know without a word
-        if kind is dict:
-            _struct(value, node, None, [])
-        return value
+    if code is LOOSE:
+        return _schema_or_more(value, node, where, key)
     raise _wrong(value, node, where, key, owner)
+
+
+def _schema_or_more(value: Any, node: Node, where: Where, key: Any) -> Any:
+    """A JSON schema, or a boolean or list in its place. Go drops what it does not know there without a word."""
+    if value.__class__ is dict:
+        _struct(value, node, (where, key), [])
+        return value
+    if node.go_type == "bool":
+        if value.__class__ is bool:
+            return value
+        raise _Wrong(spell(where, key), "boolean or JSON schema expected")
+    schemas = value if value.__class__ is list else []
+    for index, schema in enumerate(schemas):
+        if schema.__class__ is not dict:
+            raise _wrong(schema, node, where, key, node)
+        _struct(schema, node, ((where, key), index), [])
+    return schemas
 
 
 def _quantity(value: Any) -> str:

@@ -112,6 +112,7 @@ def node_of(definition: str) -> Node:
     if definition in _SCHEMA_OR_MORE:
         node = node_of(_EXTENSIONS + "JSONSchemaProps").used_as()
         node.code, node.type = LOOSE, ""
+        node.go_type = "bool" if definition.endswith("OrBool") else "v1.JSONSchemaProps"
         return _nodes.setdefault(definition, node)
     schema = orjson.loads(_bare()[definition])
     version, name = definition.split(".")[-2:]
