@@ -41,12 +41,11 @@ def stored() -> dict[str, Document]:
 @functools.cache
 def by_kind() -> dict[tuple[str, str, str], str]:
     """(group, version, kind) -> the name of its definition."""
-    found: dict[tuple[str, str, str], str] = {}
-    for name, definition in stored().items():
-        kinds = definition.get("x-kubernetes-group-version-kind", ())
-        if len(kinds) == 1:
-            found[kinds[0]["group"], kinds[0]["version"], kinds[0]["kind"]] = name
-    return found
+    return {
+        (kinds[0]["group"], kinds[0]["version"], kinds[0]["kind"]): name
+        for name, kinds in definitions.kinds_by_definition().items()
+        if len(kinds) == 1
+    }
 
 
 def name_of(kind: Kind) -> str:

@@ -183,20 +183,18 @@ class Paths:
         if not connects and ("update" in verbs or "patch" in verbs):
             found.update(self._accesses(verbs, suffix, definition, exchanged, f"{name} of the specified"))
             return found
-        stem = f"{self.stem}{self.scope}{self.kind.kind}{suffix}"
+        tail = f"{self.scope}{self.kind.kind}{suffix}"
         if connects or name == "log":
             text = {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}}
             responses = {"200": text, "401": {"description": "Unauthorized"}}
             for verb, method in _METHODS.items():
                 if verb in verbs:
-                    action = "get" if name == "log" else "connect"
-                    found[method] = self._operation(
-                        f"connect{method.title()}{stem}" if action == "connect" else f"read{stem}",
-                        action, f"{name} of", [], responses, kind=exchanged,
-                    )  # fmt: skip
+                    called = f"connect{self.stem}{method.title()}{tail}" if connects else f"read{self.stem}{tail}"
+                    action = "connect" if connects else "get"
+                    found[method] = self._operation(called, action, f"{name} of", [], responses, kind=exchanged)
         elif "create" in verbs:
             found["post"] = self._operation(
-                f"create{stem}", "post", f"create {name} of a", [_DRY_RUN, _MANAGER, _VALIDATION],
+                f"create{self.stem}{tail}", "post", f"create {name} of a", [_DRY_RUN, _MANAGER, _VALIDATION],
                 _responses(definition, "200", "201", "202"), _body(definition), exchanged,
             )  # fmt: skip
         return found

@@ -67,7 +67,7 @@ def definitions_file() -> Path:
     if found is None or not found.submodule_search_locations:
         raise RuntimeError("the package kubernetes-validate is not installed; run scripts/setup")
     folder = Path(found.submodule_search_locations[0]) / "kubernetes-json-schema"
-    files = sorted(folder.glob("v*/_definitions.json"))
+    files = sorted(folder.glob("v*-local/_definitions.json"))
     if not files:
         raise RuntimeError(f"no OpenAPI definitions under {folder}; reinstall kubernetes-validate")
     return files[-1]
@@ -93,6 +93,12 @@ _nodes: dict[str, Node] = {}
 
 def is_known(definition: str) -> bool:
     return definition in _bare()
+
+
+def kinds_by_definition() -> dict[str, list[dict[str, str]]]:
+    """For each definition of a kind, the group, version and kind that it defines (one for each group it is used in)."""
+    key = "x-kubernetes-group-version-kind"
+    return {name: orjson.loads(text)[key] for name, text in _bare().items() if key.encode() in text}
 
 
 def node_of(definition: str) -> Node:
