@@ -40,6 +40,6 @@ def test_update() -> None:
 def test_finalizers_of_built_in_kinds_are_qualified() -> None:
     meta = {"name": "a", "namespace": "b", "finalizers": ["x", "orphan", "a.b/c"]}
     assert validate_metadata(meta, True, as_dns_subdomain) == []
-    assert [error.message() for error in validate_metadata(meta, True, as_dns_subdomain, native=True)] == [
-        'metadata.finalizers[0]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified'
-    ]
+    (error,) = validate_metadata(meta, True, as_dns_subdomain, native=True)
+    assert error.field == "metadata.finalizers[0]"
+    assert error.body() == 'Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified'
