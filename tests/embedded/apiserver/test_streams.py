@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import aiohttp.web
 import pytest
 import yaml
 
@@ -194,3 +195,44 @@ async def test_port_forward_and_proxy(
     async with web.get("/api/v1/namespaces/default/pods/p:1/proxy/") as answer:
         assert answer.status == 503
         assert "connection refused" in (await answer.json())["message"].lower()
+
+
+async def test_proxy_carries_websockets_and_cookies(client: Client, web: aiohttp.ClientSession) -> None:
+    """To a server in this process, which a pod object of a machine elsewhere points at."""
+
+    async def echo(request: aiohttp.web.Request) -> aiohttp.web.WebSocketResponse:
+        socket = aiohttp.web.WebSocketResponse(protocols=["talk"])
+        await socket.prepare(request)
+        async for message in socket:
+            if message.type == aiohttp.WSMsgType.TEXT:
+                await socket.send_str(f"{request.query_string} {message.data}")
+            else:
+                await socket.send_bytes(message.data)
+        return socket
+
+    async def cookies(_request: aiohttp.web.Request) -> aiohttp.web.Response:
+        answer = aiohttp.web.Response(text="x")
+        for name in ("a", "b", "c"):
+            answer.set_cookie(name, "1")
+        return answer
+
+    app = aiohttp.web.Application()
+    app.add_routes([aiohttp.web.get("/echo", echo), aiohttp.web.get("/cookies", cookies)])
+    runner = aiohttp.web.AppRunner(app)
+    await runner.setup()
+    site = aiohttp.web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    await client.create(POD, pod("p", "", nodeName="elsewhere"))
+    status = {"status": {"podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}}
+    await client.patch(POD, "p", "default", status, subresource="status")
+    base = f"/api/v1/namespaces/default/pods/p:{port}/proxy"
+    async with web.ws_connect(f"{base}/echo?q=1", protocols=["talk"]) as socket:
+        assert socket.protocol == "talk"
+        await socket.send_str("hello")
+        assert (await socket.receive()).data == "q=1 hello"
+        await socket.send_bytes(b"\x00" * 100_000)
+        assert (await socket.receive()).data == b"\x00" * 100_000
+    async with web.get(f"{base}/cookies") as answer:
+        assert sorted(answer.cookies) == ["a", "b", "c"]
+    await runner.cleanup()

@@ -78,6 +78,19 @@ async def test_timestamps_and_since(tmp_path: Path) -> None:
     assert await everything(tmp_path / "0.log", since_ns=time.time_ns()) == b""
 
 
+async def test_since_in_the_middle_of_many_segments(tmp_path: Path) -> None:
+    writer = LogWriter(str(tmp_path / "0.log"), segment_bytes=50)
+    moments = []
+    for n in range(30):
+        moments.append(time.time_ns())
+        writer.write("stdout" if n % 2 else "stderr", b"line %02d\n" % n)
+        await asyncio.sleep(0.0011)
+    writer.close()
+    for n in (0, 1, 6, 7, 13, 29):
+        expected = b"".join(b"line %02d\n" % later for later in range(n, 30))
+        assert await everything(tmp_path / "0.log", since_ns=moments[n]) == expected
+
+
 async def test_limit_bytes(tmp_path: Path) -> None:
     writer = LogWriter(str(tmp_path / "0.log"))
     writer.write("stdout", b"0123456789\n")

@@ -48,26 +48,33 @@ class _Segment:
         self.times: list[int] = []
         self.offsets: list[int] = []
         self.flags: list[int] = []
-        self.closed = False
 
     def size(self) -> int:
         return os.fstat(self.data).st_size
 
+    def record_count(self) -> int:
+        return os.fstat(self.index).st_size // RECORD.size
+
+    def record(self, number: int) -> tuple[int, int, int]:
+        """(time, offset, flags), straight from the disk."""
+        when, packed = RECORD.unpack(os.pread(self.index, RECORD.size, number * RECORD.size))
+        return when, packed >> FLAG_BITS, packed & ((1 << FLAG_BITS) - 1)
+
+    def is_closed(self) -> bool:
+        count = self.record_count()
+        return count > 0 and bool(self.record(count - 1)[2] & CLOSED)
+
     def load_index(self) -> None:
+        """Reads on from where it stopped. An index can be long: not for the event loop when much is new."""
         while raw := os.pread(self.index, BLOCK, self._indexed):
             raw = raw[: len(raw) - len(raw) % RECORD.size]
             if not raw:
                 return
             self._indexed += len(raw)
             for when, packed in RECORD.iter_unpack(raw):
-                flags = packed & ((1 << FLAG_BITS) - 1)
-                if flags & CLOSED:
-                    self.closed = True
-                    continue
-                self.closed = False
                 self.times.append(when)
                 self.offsets.append(packed >> FLAG_BITS)
-                self.flags.append(flags)
+                self.flags.append(packed & ((1 << FLAG_BITS) - 1))
 
     def close(self) -> None:
         os.close(self.data)
@@ -110,7 +117,7 @@ async def _formatted(path: str, options: LogOptions, ended: Callable[[], bool]) 
             continue
         try:
             async for block in _segment_blocks(path, segment, offset, options.follow, ended):
-                data = formatter.format(segment, *block) if formatter else block[1]
+                data = await asyncio.to_thread(formatter.format, segment, *block) if formatter else block[1]
                 if data:
                     yield data
         finally:
@@ -124,11 +131,9 @@ async def _segment_blocks(
     path: str, segment: _Segment, offset: int, follow: bool, ended: Callable[[], bool]
 ) -> AsyncIterator[tuple[int, bytes]]:
     """(offset, bytes) up to the end of the segment; when following, until the end is known to be final."""
-    if follow:
-        segment.load_index()
     while True:
         # Asked before reading: what is found final here is final for the bytes read below.
-        final = not follow or segment.closed or _exists(path, segment.number + 1) or ended()
+        final = not follow or segment.is_closed() or _exists(path, segment.number + 1) or ended()
         size = segment.size()
         while offset < size:
             data = await asyncio.to_thread(os.pread, segment.data, min(BLOCK, size - offset), offset)
@@ -140,7 +145,6 @@ async def _segment_blocks(
             return
         if not final:
             await asyncio.sleep(POLL_SECONDS)
-            segment.load_index()
 
 
 def _exists(path: str, number: int) -> bool:
@@ -158,20 +162,36 @@ def _start(path: str, numbers: list[int], options: LogOptions) -> tuple[int, int
 
 
 def _since(path: str, numbers: list[int], since_ns: int) -> tuple[int, int]:
-    for number in numbers:
-        segment = _Segment(path, number)
-        try:
-            segment.load_index()
-            position = bisect_left(segment.times, since_ns)
-            if position < len(segment.times):
-                return number, _next_line(segment, segment.offsets[position])
-        finally:
-            segment.close()
-    last = _Segment(path, numbers[-1])
+    """Halves its way through segments, then through records: a long log has millions of them."""
+    low, high = 0, len(numbers) - 1  # the last segment that began before `since_ns`, or the first
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _begin(path, numbers[middle]) < since_ns:
+            low = middle
+        else:
+            high = middle - 1
+    segment = _Segment(path, numbers[low])
     try:
-        return numbers[-1], last.size()
+        first, count = 0, segment.record_count()
+        while first < count:
+            middle = (first + count) // 2
+            if segment.record(middle)[0] < since_ns:
+                first = middle + 1
+            else:
+                count = middle
+        if first < segment.record_count():
+            return numbers[low], _next_line(segment, segment.record(first)[1])
+        return (numbers[low + 1], 0) if low + 1 < len(numbers) else (numbers[low], segment.size())
     finally:
-        last.close()
+        segment.close()
+
+
+def _begin(path: str, number: int) -> int:
+    segment = _Segment(path, number)
+    try:
+        return segment.record(0)[0] if segment.record_count() else 0
+    finally:
+        segment.close()
 
 
 def _next_line(segment: _Segment, offset: int) -> int:

@@ -15,6 +15,7 @@ import asyncio
 import errno
 import logging
 import os
+import resource
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ NODE_ADDRESS = "127.0.0.1"
 RETRY_SECONDS = 5.0
 PROBE_SECONDS = 0.5
 PRIVILEGED = 1024
+MOST_SOCKETS = 65536
 KUBERNETES: Key = ("default", "kubernetes")
 
 ListenKey = tuple[str, str, int]  # protocol, address, port
@@ -66,6 +68,7 @@ class ServiceProxy:
 
     async def start(self) -> None:
         """Returns when every service that is known has been looked at."""
+        _allow_many_sockets()
         self._dirty.update((s["metadata"]["namespace"], s["metadata"]["name"]) for s in self._table.services.list())
         await self._settle()
         self._task = asyncio.create_task(self._run(), name="service proxy")
@@ -177,6 +180,15 @@ class ServiceProxy:
         owned.discard(at)
         if not owned:
             del self._by_service[listener.owner]
+
+
+def _allow_many_sockets() -> None:
+    """Each service takes a descriptor, each connection two; the usual limit for a user is 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_SOCKETS if hard == resource.RLIM_INFINITY else min(hard, MOST_SOCKETS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _answers(address: str, port: int) -> bool:
