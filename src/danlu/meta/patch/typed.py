@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Skeleton = dict[str, Any]
 
 # Structs and lists that Go always writes out, empty or not: they are there before anyone sets something in them, so
-# nobody owns them. A list is None here, a text its empty self.
+# nobody owns them. A list is None here, a text or a number its zero value.
 NATIVE_SKELETON: Skeleton = {
     "metadata": {},
     "rules": None,
@@ -45,6 +45,8 @@ NATIVE_SKELETON: Skeleton = {
     "deprecatedSource": {},
     "reportingComponent": "",
     "reportingInstance": "",
+    "revision": 0,
+    "value": 0,
 }
 NO_SKELETON: Skeleton = {"metadata": {}}
 
