@@ -118,7 +118,8 @@ async def test_the_node_is_there(agent: Agent, client: Client) -> None:
 
 
 async def test_a_pod_runs_to_its_end(agent: Agent, client: Client) -> None:
-    made = pod("p", "sh", "-c", "echo hello; echo why > /dev/termination-log; exit 3", restartPolicy="Never")
+    script = "echo hello; echo why > ${DANLU_MOUNT_DEV_TERMINATION_LOG:-/dev/termination-log}; exit 3"
+    made = pod("p", "sh", "-c", script, restartPolicy="Never")
     found = await run(client, made, in_phase("Failed"))
     ended = state(found)["terminated"]
     assert (ended["exitCode"], ended["reason"], ended["message"]) == (3, "Error", "why\n")
@@ -172,12 +173,12 @@ async def test_a_command_that_is_not_there(agent: Agent, client: Client) -> None
 
 
 async def test_init_containers_and_sidecars(agent: Agent, client: Client) -> None:
-    first = {"name": "first", "image": "busybox", "command": ["sh", "-c", "echo 1 > /work/first"]}
+    first = {"name": "first", "image": "busybox", "command": ["sh", "-c", "echo 1 > /danlu-test/work/first"]}
     sidecar = {"name": "side", "image": "busybox", "command": ["sleep", "1000"], "restartPolicy": "Always"}
-    second = {"name": "second", "image": "busybox", "command": ["test", "-f", "/work/first"]}
-    mount = {"volumeMounts": [{"name": "work", "mountPath": "/work"}]}
+    second = {"name": "second", "image": "busybox", "command": ["test", "-f", "/danlu-test/work/first"]}
+    mount = {"volumeMounts": [{"name": "work", "mountPath": "/danlu-test/work"}]}
     made = pod(
-        "p", "cat", "/work/first", restartPolicy="Never", container=mount,
+        "p", "cat", "/danlu-test/work/first", restartPolicy="Never", container=mount,
         initContainers=[{**first, **mount}, sidecar, {**second, **mount}], volumes=[{"name": "work", "emptyDir": {}}],
     )  # fmt: skip
     found = await run(client, made, in_phase("Succeeded", "Failed"))
@@ -245,14 +246,14 @@ async def test_cpu_limits_set_thread_counts(agent: Agent, client: Client) -> Non
 
 async def test_readiness_and_liveness(agent: Agent, client: Client) -> None:
     probes = {
-        "readinessProbe": {"exec": {"command": ["test", "-f", "/tmp/ready"]}, "periodSeconds": 1},
+        "readinessProbe": {"exec": {"command": ["sh", "-c", "test -f ${TMPDIR:-/tmp}/ready"]}, "periodSeconds": 1},
         "livenessProbe": {
-            "exec": {"command": ["test", "!", "-f", "/tmp/ill"]},
+            "exec": {"command": ["sh", "-c", "test ! -f ${TMPDIR:-/tmp}/ill"]},
             "periodSeconds": 1,
             "failureThreshold": 1,
         },
     }
-    script = "sleep 0.5; touch /tmp/ready; sleep 2; touch /tmp/ill; sleep 1000"
+    script = "cd ${TMPDIR:-/tmp}; sleep 0.5; touch ready; sleep 2; touch ill; sleep 1000"
     await run(client, pod("p", "sh", "-c", script, container=probes), in_phase("Running"))
     found = await reach(client, "p", ready)
     assert found["status"]["containerStatuses"][0]["restartCount"] == 0
@@ -272,10 +273,10 @@ async def test_a_new_image_restarts_the_container(agent: Agent, client: Client) 
 async def test_hooks(agent: Agent, client: Client, tmp_path: Path) -> None:
     hooks = {
         "lifecycle": {
-            "postStart": {"exec": {"command": ["sh", "-c", "echo started > /out/started"]}},
-            "preStop": {"exec": {"command": ["sh", "-c", "echo stopping > /out/stopping"]}},
+            "postStart": {"exec": {"command": ["sh", "-c", "echo started > /danlu-test/out/started"]}},
+            "preStop": {"exec": {"command": ["sh", "-c", "echo stopping > /danlu-test/out/stopping"]}},
         },
-        "volumeMounts": [{"name": "out", "mountPath": "/out"}],
+        "volumeMounts": [{"name": "out", "mountPath": "/danlu-test/out"}],
     }
     folder = tmp_path / "out"
     folder.mkdir()
