@@ -134,7 +134,8 @@ class _Tunnel:
             await error.write(str(problem).encode())
             await error.finish()
             await data.finish()
-            self._forget(error, data)
+            error.forget()
+            data.forget()
             return
         try:
             coming = asyncio.create_task(pump(data.read, writer))
@@ -152,11 +153,8 @@ class _Tunnel:
                 await asyncio.gather(coming, return_exceptions=True)
         finally:
             writer.close()
-            self._forget(error, data)
-
-    def _forget(self, *streams: spdy.Stream) -> None:
-        for stream in streams:
-            self._connection.forget(stream.number)
+            error.forget()
+            data.forget()
 
 
 class _Forwarder:
@@ -168,6 +166,7 @@ class _Forwarder:
         self._pod = pod
         self._ports = ports
         self._inputs: list[asyncio.Queue[bytes]] = [asyncio.Queue(64) for _ in ports]
+        self._done: set[int] = set()  # ports whose connection has ended: what still comes for them is dropped
 
     async def run(self) -> None:
         for number, port in enumerate(self._ports):
@@ -190,7 +189,7 @@ class _Forwarder:
         while (message := await self._channels.receive()) is not None:
             channel, data = message
             number, is_error = divmod(channel, 2)
-            if not is_error and number < len(self._inputs) and data:
+            if not is_error and number < len(self._inputs) and number not in self._done and data:
                 await self._inputs[number].put(data)
 
     async def _forward(self, number: int, port: int) -> None:
@@ -198,6 +197,7 @@ class _Forwarder:
             reader, writer = await connect(self._node, self._pod, port)
         except OSError as problem:
             await self._channels.send(2 * number + 1, str(problem).encode())
+            self._end(number)
             return
         coming = asyncio.create_task(pump(self._inputs[number].get, writer))
         try:
@@ -208,6 +208,12 @@ class _Forwarder:
             coming.cancel()
             await asyncio.gather(coming, return_exceptions=True)
             writer.close()
+            self._end(number)
+
+    def _end(self, number: int) -> None:
+        self._done.add(number)
+        while not self._inputs[number].empty():
+            self._inputs[number].get_nowait()
 
 
 PORT_FORWARD = Subresource(

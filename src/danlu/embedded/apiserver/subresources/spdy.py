@@ -88,6 +88,7 @@ class Stream:
         self._chunks: asyncio.Queue[bytes] = asyncio.Queue(QUEUED_CHUNKS)
         self._read_to_end = False
         self._finished = False  # nothing more goes out on it
+        self._unread = False  # nobody will read here again
         self.reset_by_client = False
 
     async def read(self) -> bytes:
@@ -113,13 +114,19 @@ class Stream:
         if not self.reset_by_client:
             self._finished = True
             await self._connection.send(_control(RST_STREAM, 0, struct.pack(">II", self.number, status)))
+        self.forget()
+
+    def forget(self) -> None:
+        """Nobody reads or writes here any more. What still comes must not hold up the other streams."""
+        self._unread = True
+        while not self._chunks.empty():
+            self._chunks.get_nowait()
         self._connection.forget(self.number)
 
     async def _feed(self, data: bytes, last: bool) -> None:
-        if data:
-            await self._chunks.put(data)
-        if last:
-            await self._chunks.put(b"")
+        for chunk in (data, b""):
+            if not self._unread and (chunk or last):
+                await self._chunks.put(chunk)
 
     def _abort(self) -> None:
         """The client takes no more, and sends no more."""
