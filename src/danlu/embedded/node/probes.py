@@ -75,21 +75,23 @@ def _timed_out(handler: Object, target: Target) -> str:
 
 
 async def _exec(command: list[str], target: Target, timeout: float) -> Answer:
-    try:
-        session = await target.containers.exec(target.container.id, command)
-    except (ExecError, ProcessError) as error:
-        return Answer(False, str(error))
+    session: Session | None = None
     try:
         async with asyncio.timeout(timeout):
+            session = await target.containers.exec(target.container.id, command)
             output = await _output(session)
             code = await session.wait()
+    except (ExecError, ProcessError) as error:
+        return Answer(False, str(error))
     except TimeoutError:
-        session.kill()
+        if session is not None:
+            session.kill()
         shown = " ".join(command)
         return Answer(False, f'command timed out: "{shown}" timed out after {timeout:g}s')
     finally:
-        session.close_fds()
-        session.close()
+        if session is not None:
+            session.close_fds()
+            session.close()
     return Answer(code == 0, output.decode(errors="replace"))
 
 

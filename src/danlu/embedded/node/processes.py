@@ -323,7 +323,11 @@ class Containers:
         except OSError as error:
             raise ProcessError(f"container {container.name} is not running") from error
         channel.send(request)
-        answer, fds = await first
+        try:
+            answer, fds = await first
+        except asyncio.CancelledError:
+            channel.close()
+            raise
         if "streams" not in answer and "problem" not in answer:
             channel.close()  # it ended while we asked
             raise ProcessError(f"container {container.name} is not running")
