@@ -95,6 +95,12 @@ def is_known(definition: str) -> bool:
     return definition in _bare()
 
 
+def bare_definition(definition: str) -> dict[str, Any]:
+    """One definition as it stands in Kubernetes' OpenAPI, without descriptions; a copy of one's own."""
+    found: dict[str, Any] = orjson.loads(_bare()[definition])
+    return found
+
+
 def kinds_by_definition() -> dict[str, list[dict[str, str]]]:
     """For each definition of a kind, the group, version and kind that it defines (one for each group it is used in)."""
     key = "x-kubernetes-group-version-kind"

@@ -1,0 +1,69 @@
+"""`PlatformKind`: one custom kind as the rest of the platform sees it: its CRD, its rights, its controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from danlu.meta.kind import Kind
+from danlu.runtime.controller import Controller
+from danlu.runtime.manager import Manager
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformSettings:
+    """What differs between the places where the platform runs."""
+
+    # Pods of one node share its network (the embedded node): two jobs must not use the same port.
+    shared_network: bool = False
+    # Which engine places the pods of a job together: "none", "t9k" (embedded), "volcano", "coscheduling", "kube", "kueue"
+    gang: str = "none"
+    # Where notebooks and TensorBoards are reached, before their path: the console's address.
+    console_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterColumn:
+    name: str
+    path: str  # JSONPath, `.status.phase`
+    type: str = "string"
+    priority: int = 0
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CEL rule of the CRD; `at` is where it stands in the schema: "" the whole object, "spec" …"""
+
+    rule: str
+    message: str = ""
+    message_expression: str = ""
+    at: str = "spec"
+    reason: str = ""
+    field_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """What the controller may do beyond its own kind and its children."""
+
+    groups: tuple[str, ...]
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformKind:
+    kind: Kind
+    spec: type[msgspec.Struct]
+    status: type[msgspec.Struct]
+    controller: Callable[[Manager, PlatformSettings], Controller] | None  # None: a kind that others only read
+    columns: tuple[PrinterColumn, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    scale: dict[str, str] | None = None  # the CRD's scale subresource, as it stands there
+    owns: tuple[Kind, ...] = ()
+    rights: tuple[Right, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)  # merged into the CRD version, for what the types cannot say

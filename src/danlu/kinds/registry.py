@@ -1,0 +1,49 @@
+"""All kinds of the platform, in a literal tuple; and how they are put on a Kubernetes and run there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from danlu.client.client import Client
+from danlu.errors import ApiError
+from danlu.kinds.crd import definition
+from danlu.kinds.platform import PlatformKind, PlatformSettings
+from danlu.meta import conditions
+from danlu.meta.wellknown import CUSTOM_RESOURCE_DEFINITION
+from danlu.runtime.manager import Manager
+
+log = logging.getLogger("danlu.kinds")
+
+REGISTRY: tuple[PlatformKind, ...] = ()
+MANAGER = "danlu"
+ESTABLISHED_SECONDS = 30.0
+
+
+async def install(client: Client, kinds: Sequence[PlatformKind] = REGISTRY) -> None:
+    """Applies the CRDs and waits until all of them are served. Idempotent."""
+    await asyncio.gather(*(_install(client, kind) for kind in kinds))
+
+
+async def _install(client: Client, kind: PlatformKind) -> None:
+    wanted = definition(kind)
+    name = wanted["metadata"]["name"]
+    found = await client.patch(
+        CUSTOM_RESOURCE_DEFINITION, name, None, wanted, type="apply", manager=MANAGER, force=True
+    )
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + ESTABLISHED_SECONDS
+    while not conditions.is_true((found.get("status") or {}).get("conditions"), "Established"):
+        if loop.time() > ends:
+            raise ApiError(f"CustomResourceDefinition {name} was not established within {ESTABLISHED_SECONDS:.0f} s")
+        await asyncio.sleep(0.05)
+        found = await client.get(CUSTOM_RESOURCE_DEFINITION, name)
+
+
+def add_controllers(
+    manager: Manager, settings: PlatformSettings, kinds: Sequence[PlatformKind] = REGISTRY
+) -> None:
+    for kind in kinds:
+        if kind.controller is not None:
+            manager.add(kind.controller(manager, settings))
