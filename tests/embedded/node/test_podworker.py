@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -149,6 +150,30 @@ async def test_running_has_an_address_and_deletion_ends_it(agent: Agent, client:
             break
         await asyncio.sleep(0.02)
     assert not agent.containers.pod_folder(found["metadata"]["uid"]).exists()
+
+
+def processes_with(word: str) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if word.encode() in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+    return found
+
+
+async def test_a_pod_deleted_while_it_starts_leaves_nothing_running(agent: Agent, client: Client) -> None:
+    for number in range(12):
+        await client.create(POD, pod(f"p{number}", "sleep", "987654"), "default")
+        await asyncio.sleep(0.003 * number)
+        await client.delete(POD, f"p{number}", "default", grace=0 if number % 2 else 1)
+    for number in range(12):
+        await gone(client, f"p{number}")
+    for _ in range(300):
+        if not processes_with("987654"):
+            break
+        await asyncio.sleep(0.02)
+    assert processes_with("987654") == []
 
 
 async def test_who_does_not_listen_is_killed_after_the_grace(agent: Agent, client: Client) -> None:

@@ -296,11 +296,17 @@ class PodWorker:
         member.lengthen_backoff(context.settings)
         await self._drop_layers(member)
         await self._drop_oldest(member)
+        starting = asyncio.ensure_future(context.containers.start(self.uid, view.name, attempt, spec))
         try:
-            container = await context.containers.start(self.uid, view.name, attempt, spec)
+            container = await asyncio.shield(starting)
         except (ProcessError, OSError) as error:
             self._not_created(member, "CreateContainerError", str(error))
             return
+        except asyncio.CancelledError:
+            # A stop came while the process was being made: it has to be known before it can be ended.
+            with contextlib.suppress(ProcessError, OSError):
+                self._took_off(member, await starting)
+            raise
         self._took_off(member, container)
         if view.is_running:
             await self._after_start(member)
