@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,19 +49,43 @@ class Danlu:
             found |= {"PYTHONPATH": f"{ROOT / 'src'}:{site}", "XDG_CACHE_HOME": str(self.home / ".cache")}
         return found
 
-    def _identity(self) -> dict[str, object]:
+    def _identity(self) -> dict[str, Any]:
         return {} if self.user is None else {"user": self.user, "group": self.user, "extra_groups": []}
 
     def run(
         self, *words: str, stdin: str = "", check: bool = True, timeout: float = TIMEOUT
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
+        done: subprocess.CompletedProcess[str] = subprocess.run(
             words, input=stdin, capture_output=True, text=True, timeout=timeout, env=self.environment,
-            cwd=self.home, **self._identity(),  # type: ignore[call-overload]
+            cwd=self.home, **self._identity(),
         )  # fmt: skip
         if check and done.returncode != 0:
             raise AssertionError(f"{' '.join(words)} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done
+
+    def terminal(self, command: str, timeout: float = TIMEOUT) -> str:
+        """A shell command as it looks to somebody at a terminal: stdout and stderr in one, lines ended as there."""
+        ours, theirs = pty.openpty()
+        child = subprocess.Popen(
+            ["bash", "-c", command], stdin=theirs, stdout=theirs, stderr=theirs, cwd=self.home, start_new_session=True,
+            env={**self.environment, "TERM": "xterm"}, preexec_fn=_own_terminal, **self._identity(),
+        )  # fmt: skip
+        os.close(theirs)
+        stop = threading.Timer(timeout, child.kill)
+        stop.start()
+        said = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                said += chunk
+        except OSError:
+            pass  # EIO: the last process that had the terminal is gone
+        finally:
+            stop.cancel()
+            os.close(ours)
+        text = said.decode(errors="replace").replace("\r\n", "\n")
+        if child.wait() != 0:
+            raise AssertionError(f"{command} ended with {child.returncode}\n{text}")
+        return text
 
     def command(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """`danlu WORDS…`"""
@@ -103,6 +132,10 @@ class Danlu:
 
     def down(self) -> None:
         self.command("down")
+
+
+def _own_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def _is_zombie(pid: int) -> bool:

@@ -14,7 +14,9 @@ STOP_SECONDS = 90
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--keep-pods", action="store_true", help="leave the pods' processes running; `danlu up` adopts them")
+    command.add_argument(
+        "--keep-pods", action="store_true", help="leave the pods' processes running; `danlu up` adopts them"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -26,7 +28,9 @@ def run(arguments: argparse.Namespace) -> int:
     ends = time.monotonic() + STOP_SECONDS
     while directory.holder() is not None:
         if time.monotonic() > ends:
-            raise CommandError(f"pid {holder.pid} has not stopped after {STOP_SECONDS} s; `kill -9 {holder.pid}` is safe for its data")
+            raise CommandError(
+                f"pid {holder.pid} has not stopped after {STOP_SECONDS} s; `kill -9 {holder.pid}` is safe for its data"
+            )
         time.sleep(0.02)
     print(f"stopped (was pid {holder.pid}); all objects and volumes stay in {directory.root}")
     return 0

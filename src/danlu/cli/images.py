@@ -24,9 +24,13 @@ from danlu.embedded.node.images import Catalogue, ImageError, build
 
 def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("what", nargs="?", choices=("list", "build", "remove"), default="list")
-    command.add_argument("target", nargs="?", help="build: an environment's name, or the folder of a Dockerfile; remove: an image")
+    command.add_argument(
+        "target", nargs="?", help="build: an environment's name, or the folder of a Dockerfile; remove: an image"
+    )
     command.add_argument("-t", "--tag", metavar="NAME", help="build: the image's name, as in `docker build -t`")
-    command.add_argument("-f", "--file", type=Path, metavar="FILE", help="build: the Dockerfile (default: FOLDER/Dockerfile)")
+    command.add_argument(
+        "-f", "--file", type=Path, metavar="FILE", help="build: the Dockerfile (default: FOLDER/Dockerfile)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -114,7 +118,9 @@ def _from_dockerfile(arguments: argparse.Namespace, root: Path) -> int:
         print(f"not run: {line[:100]}", file=sys.stderr)
     if base.note:
         print(f"note: {base.note}", file=sys.stderr)
-    print(f"{arguments.tag} runs in environment {base.environment.name}, with {len(files)} files of {context}; nothing has to be pushed")
+    print(
+        f"{arguments.tag} runs in environment {base.environment.name}, with {len(files)} files of {context}; nothing has to be pushed"
+    )
     return 0
 
 

@@ -15,7 +15,9 @@ from danlu.embedded.apiserver.auth.kubeconfig import KubeconfigError, merge
 
 def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--merge", action="store_true", help="add the context `danlu` to your own kubeconfig ($KUBECONFIG or ~/.kube/config)"
+        "--merge",
+        action="store_true",
+        help="add the context `danlu` to your own kubeconfig ($KUBECONFIG or ~/.kube/config)",
     )
     command.add_argument("--into", type=Path, metavar="FILE", help="with --merge: the file to add it to")
     command.add_argument("--keep-context", action="store_true", help="with --merge: leave the current context as it is")

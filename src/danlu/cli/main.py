@@ -59,7 +59,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> None:
     words = sys.argv[1:] if argv is None else argv
     chosen, rest = parser().parse_known_args(words[:1])[0], words[1:]
-    arguments = command_parser(chosen.command).parse_args(rest)
+    arguments = command_parser(chosen.command).parse_intermixed_args(rest)
     module = importlib.import_module(COMMANDS[chosen.command][0])
     try:
         sys.exit(module.run(arguments))

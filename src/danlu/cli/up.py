@@ -40,7 +40,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
         default="lenient",
         help="unknown image names: run them in the default environment and say so, or fail to pull (default: lenient)",
     )
-    command.add_argument("--fake-gpus", type=int, default=0, metavar="N", help="pretend to have N GPUs, to try out scheduling")
+    command.add_argument(
+        "--fake-gpus", type=int, default=0, metavar="N", help="pretend to have N GPUs, to try out scheduling"
+    )
     command.add_argument("--verbose", "-v", action="store_true", help="log more")
     command.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
 
@@ -104,19 +106,27 @@ async def _serve(settings: ClusterSettings, report: object) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    starting = asyncio.create_task(cluster.start())
+    starting = asyncio.create_task(_start(cluster))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
         return 1
-    starting.result()
+    platform = starting.result()
     assert callable(report)
     report({"pid": os.getpid(), "lines": _banner(cluster.url, cluster.directory.root, cluster.describe())})
     await stop.wait()
+    await platform.stop()
     await cluster.stop()
     return 0
+
+
+async def _start(cluster: Cluster) -> Manager:
+    from danlu.cli.platform import start_platform
+
+    await cluster.start()
+    return await start_platform(cluster)
 
 
 def _banner(url: str, root: Path, facts: dict[str, str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import uuid
 from collections.abc import Mapping
@@ -139,7 +140,8 @@ def _variables(
     limit = (container.get("resources") or {}).get("limits", {}).get("cpu")
     if limit is not None:
         # Libraries ask the machine for its cores, not the limit: workers that share a machine would trample each other.
-        threads = str(max(1, math.ceil(parse(limit).milli() / 1000)))
+        # A virtual node may promise more cores than there are; threads beyond them only get in each other's way.
+        threads = str(max(1, min(math.ceil(parse(limit).milli() / 1000), os.cpu_count() or 1)))
         found |= dict.fromkeys(THREAD_VARIABLES, threads)
     return found | dict(own)
 

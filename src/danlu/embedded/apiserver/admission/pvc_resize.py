@@ -1,4 +1,8 @@
-"""A bound claim may grow where its StorageClass says so."""
+"""A bound claim may grow where its StorageClass says so.
+
+A class that nobody made may be named too (`storageClassName: fast-ssd`): the local provisioner serves it, and what it
+made can grow.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,9 @@ if TYPE_CHECKING:
     from danlu.embedded.storage.store import Store
 
 
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+
+
 def _may_grow(storage_class: Object) -> bool:
     return storage_class.get("allowVolumeExpansion") is True
 
@@ -28,6 +35,7 @@ class ClaimResize(Handler):
     resources = frozenset({wellknown.PERSISTENT_VOLUME_CLAIM.resource})
 
     def __init__(self, store: Store) -> None:
+        self._store = store
         self._may_grow = Mirror(store, wellknown.STORAGE_CLASS.resource, _may_grow)
 
     def validate(self, a: Attributes) -> None:
@@ -38,8 +46,14 @@ class ClaimResize(Handler):
         if (a.old.get("status") or {}).get("phase") != "Bound":
             raise a.forbidden("Only bound persistent volume claims can be expanded")
         storage_class = storage_class_of(a.obj)
-        if not storage_class or storage_class != storage_class_of(a.old) or not self._may_grow.get("", storage_class):
+        said = self._may_grow.get("", storage_class) if storage_class == storage_class_of(a.old) else False
+        if not storage_class or not (self._was_provisioned(a.old) if said is None else said):
             raise a.forbidden(
                 "only dynamically provisioned pvc can be resized and "
                 "the storageclass that provisions the pvc must support resize"
             )
+
+    def _was_provisioned(self, claim: Object) -> bool:
+        name = (claim.get("spec") or {}).get("volumeName")
+        volume = self._store.latest(wellknown.PERSISTENT_VOLUME.resource, "", name) if name else None
+        return volume is not None and PROVISIONED_BY in (volume.obj["metadata"].get("annotations") or {})
