@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from danlu import __version__
 from danlu.cli.main import CommandError
@@ -21,6 +23,11 @@ from danlu.cli.shares import parse_nodes
 from danlu.embedded.storage import DataDirectoryError
 from danlu.settings import ClusterSettings, default_home
 
+if TYPE_CHECKING:
+    from danlu.embedded.cluster import Cluster
+    from danlu.runtime.manager import Manager
+
+Report = Callable[[dict[str, Any]], None]
 READY_SECONDS = 60
 
 
@@ -54,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     _set_up_logging(arguments.verbose)
     report = _reporter(arguments)
     try:
-        return asyncio_run(_serve(settings, report))
+        return _run_loop(_serve(settings, report))
     except (DataDirectoryError, OSError) as error:
         report({"error": _explain(error, settings)})
         raise CommandError(_explain(error, settings)) from error
@@ -91,14 +98,13 @@ def _explain(error: Exception, settings: ClusterSettings) -> str:
     return str(error)
 
 
-def asyncio_run(main: object) -> int:
+def _run_loop(main: Coroutine[Any, Any, int]) -> int:
     import uvloop
 
-    result = uvloop.run(main)
-    return int(result or 0)
+    return uvloop.run(main)
 
 
-async def _serve(settings: ClusterSettings, report: object) -> int:
+async def _serve(settings: ClusterSettings, report: Report) -> int:
     from danlu.embedded.cluster import Cluster
 
     cluster = Cluster(settings)
@@ -114,7 +120,6 @@ async def _serve(settings: ClusterSettings, report: object) -> int:
         await asyncio.gather(starting, return_exceptions=True)
         return 1
     platform = starting.result()
-    assert callable(report)
     report({"pid": os.getpid(), "lines": _banner(cluster.url, cluster.directory.root, cluster.describe())})
     await stop.wait()
     await platform.stop()
@@ -136,17 +141,15 @@ def _banner(url: str, root: Path, facts: dict[str, str]) -> list[str]:
     return lines
 
 
-def _reporter(arguments: argparse.Namespace) -> object:
+def _reporter(arguments: argparse.Namespace) -> Report:
     """Says what came of the start: to the parent that detached us, or to the terminal."""
 
-    def report(outcome: dict[str, object]) -> None:
+    def report(outcome: dict[str, Any]) -> None:
         if arguments.ready_fd is not None:
             with os.fdopen(arguments.ready_fd, "w") as pipe:
                 json.dump(outcome, pipe)
         elif "lines" in outcome:
-            lines = outcome["lines"]
-            assert isinstance(lines, list)
-            print("\n".join(lines), flush=True)
+            print("\n".join(outcome["lines"]), flush=True)
 
     return report
 
@@ -170,13 +173,11 @@ def _detach(arguments: argparse.Namespace) -> int:
         raise CommandError(f"it did not start; the reason is at the end of {directory.log}")
     if "error" in outcome:
         raise CommandError(str(outcome["error"]))
-    lines = outcome["lines"]
-    assert isinstance(lines, list)
-    print("\n".join(lines))
+    print("\n".join(outcome["lines"]))
     return 0
 
 
-def _wait(child: subprocess.Popen[bytes], read_end: int) -> dict[str, object] | None:
+def _wait(child: subprocess.Popen[bytes], read_end: int) -> dict[str, Any] | None:
     """What the child reports, or None when it died or said nothing in time."""
     os.set_blocking(read_end, False)
     data = b""
@@ -191,6 +192,6 @@ def _wait(child: subprocess.Popen[bytes], read_end: int) -> dict[str, object] | 
             else:
                 time.sleep(0.005)
     with contextlib.suppress(ValueError):
-        result: dict[str, object] = json.loads(data)
+        result: dict[str, Any] = json.loads(data)
         return result
     return None
