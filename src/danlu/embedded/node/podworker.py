@@ -148,8 +148,10 @@ class PodWorker:
                 await self._start(step)
                 continue
             self.publisher.publish()
+            # Not wait_for: before Python 3.12 it forgets a cancellation that comes with the wake-up.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), step)
+                async with asyncio.timeout(step):
+                    await self._wake.wait()
 
     async def _take_up(self) -> None:
         """Address, times, and whatever of the pod runs already or has run."""
@@ -189,7 +191,8 @@ class PodWorker:
                     self.end(*DEADLINE)
                     return False
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), wait)
+                    async with asyncio.timeout(wait):
+                        await self._wake.wait()
                 self._wake.clear()
                 wait = min(wait * 2, 10.0)
         finally:
@@ -496,7 +499,8 @@ class PodWorker:
         least = time.monotonic() + LEAST_GRACE_S
         while not container.ended.is_set() and (left() > 0 or time.monotonic() < least):
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(container.ended.wait(), min(max(left(), 0.05), 0.5))
+                async with asyncio.timeout(min(max(left(), 0.05), 0.5)):
+                    await container.ended.wait()
         if not container.ended.is_set():
             await self._send(container, signal.SIGKILL)
             await container.ended.wait()

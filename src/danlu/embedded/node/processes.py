@@ -397,8 +397,10 @@ def connect(folder: Path) -> socket.socket:
 
 
 def write_whole(path: Path, content: object) -> None:
+    """Whole or not at all, and for this user's eyes only: variables may be secrets."""
     new = path.with_name(path.name + ".new")
-    new.write_text(json.dumps(content))
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
+        json.dump(content, file)
     new.rename(path)
 
 
