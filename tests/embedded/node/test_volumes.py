@@ -174,7 +174,7 @@ async def test_sub_path(node: Node, tmp_path: Path) -> None:
     node.client.put("configmaps", "c", data={"a": "1"})
     prepared = await node.prepare({"name": "e", "emptyDir": {}}, {"name": "f", "configMap": {"name": "c"}})
     [deep] = prepared.mounts(mount("e", subPath="x/y"))
-    assert Path(deep.source).is_dir()
+    assert stat.S_IMODE(Path(deep.source).stat().st_mode) == 0o777
     [file] = prepared.mounts(mount("f", subPath="a"))
     assert file.is_file
     assert Path(file.source).read_text() == "1"

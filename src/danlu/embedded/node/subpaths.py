@@ -85,7 +85,8 @@ def _make_within(root: str, relative: str) -> None:
             try:
                 found = os.stat(part, dir_fd=here, follow_symlinks=False)
             except FileNotFoundError:
-                os.mkdir(part, mode & 0o777 | 0o700, dir_fd=here)
+                os.mkdir(part, dir_fd=here)
+                os.chmod(part, mode | 0o700, dir_fd=here)  # as the volume itself, whatever the umask
                 found = os.stat(part, dir_fd=here, follow_symlinks=False)
             if not stat.S_ISDIR(found.st_mode):
                 if position == len(parts) - 1 and not stat.S_ISLNK(found.st_mode):
