@@ -6,7 +6,7 @@ conditions, events and messages are those of Kubernetes.
 
 from __future__ import annotations
 
-from danlu.embedded.controllers import daemonset, deployment, job, replicaset, statefulset
+from danlu.embedded.controllers import customresources, daemonset, deployment, job, replicaset, statefulset
 from danlu.runtime.manager import Factory
 
 # What runs, in the order in which it is started; each makes its controller from the shared manager.
@@ -16,4 +16,5 @@ CONTROLLERS: tuple[Factory, ...] = (
     deployment.make,
     statefulset.make,
     daemonset.make,
+    customresources.make,
 )
