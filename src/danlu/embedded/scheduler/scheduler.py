@@ -237,7 +237,8 @@ class Scheduler:
         due = self.queue.next_due()
         wait = LONGEST_SLEEP_S if due is None else min(max(due - self._clock(), 0.001), LONGEST_SLEEP_S)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), wait)
+            async with asyncio.timeout(wait):
+                await self._wake.wait()
         self._wake.clear()
         self.queue.wake_stale()
 
