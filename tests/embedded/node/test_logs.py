@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import re
 import time
 from pathlib import Path
@@ -129,6 +131,23 @@ async def test_oldest_segments_go_and_the_reader_says_so(tmp_path: Path) -> None
     shown = await everything(tmp_path / "0.log")
     assert shown.startswith(b"[danlu: the oldest ")
     assert shown.endswith(b"line 99\n")
+
+
+async def test_a_full_disk_costs_words_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = LogWriter(str(tmp_path / "0.log"))
+    writer.write("stdout", b"before\n")
+    with monkeypatch.context() as full:
+
+        def no_room(_fd: int, _data: bytes) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        full.setattr(os, "write", no_room)
+        writer.write("stdout", b"gone\n")
+        writer.write("stderr", b"gone too\n")
+    writer.write("stdout", b"after\n")
+    writer.close()
+    note = b"[danlu: 14 bytes printed here were lost: the disk was full]\n"
+    assert await everything(tmp_path / "0.log") == b"before\n" + note + b"after\n"
 
 
 async def test_a_writer_goes_on_where_another_stopped(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ class LogWriter:
         self._open_line: int | None = None  # the stream whose unfinished line is the last thing on disk
         self._last_flags = -1
         self._last_time = 0
+        self._lost = 0  # bytes that found no room on the disk
         self._data = self._index = -1
         os.makedirs(os.path.dirname(path), exist_ok=True)
         existing = segments(path)
@@ -122,7 +123,8 @@ class LogWriter:
         for which in (0, 1):
             if self._held[which]:
                 self._release(which)
-        self._record(CLOSED)
+        with suppress(OSError):
+            self._record(CLOSED)
         os.close(self._data)
         os.close(self._index)
         self._data = self._index = -1
@@ -142,27 +144,49 @@ class LogWriter:
         self._open_line = None if data.endswith(b"\n") else which
 
     def _put(self, flags: int, data: bytes) -> None:
+        if self._lost:
+            note = b"[danlu: %d bytes printed here were lost: the disk was full]\n" % self._lost
+            if self._write(STDERR | ADDED, note):
+                self._lost += len(data)
+                return  # still full
+            self._lost = 0
+        self._lost += self._write(flags, data)
+
+    def _write(self, flags: int, data: bytes) -> int:
+        """How many bytes could not be written. A full disk must not end the container whose words these are."""
         if self._size and self._size + len(data) > self._segment_bytes:
             self._rotate()
-        self._record(flags)
         view = memoryview(data)
-        while view:
-            done = os.write(self._data, view)
-            self._size += done
-            view = view[done:]
+        try:
+            self._record(flags)
+            while view:
+                done = os.write(self._data, view)
+                self._size += done
+                view = view[done:]
+        except OSError:
+            self._last_flags = -1
+        return len(view)
 
     def _record(self, flags: int) -> None:
         now = time.time_ns()
         if flags == self._last_flags and now - self._last_time < RECORD_EVERY_NS:
             return
+        done = os.write(self._index, RECORD.pack(now, self._size << FLAG_BITS | flags))
+        if done < RECORD.size:  # the disk has just become full: no half record stays
+            os.ftruncate(self._index, os.fstat(self._index).st_size - done)
+            raise OSError("no room for a record")
         self._last_flags, self._last_time = flags, now
-        os.write(self._index, RECORD.pack(now, self._size << FLAG_BITS | flags))
 
     def _open(self) -> None:
         path = segment_path(self.path, self._number)
         how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._index = os.open(path + ".idx", how, 0o640)
-        self._data = os.open(path, how, 0o640)
+        index = os.open(path + ".idx", how, 0o640)
+        try:
+            self._data = os.open(path, how, 0o640)
+        except OSError:
+            os.close(index)
+            raise
+        self._index = index
         self._size = os.fstat(self._data).st_size
         torn = os.fstat(self._index).st_size % RECORD.size
         if torn:  # an earlier writer was killed within a record
@@ -170,10 +194,15 @@ class LogWriter:
         self._last_flags = -1
 
     def _rotate(self) -> None:
-        os.close(self._data)
-        os.close(self._index)
+        before = (self._data, self._index)
         self._number += 1
-        self._open()
+        try:
+            self._open()
+        except OSError:  # no room for a new file: the old one goes on
+            self._number -= 1
+            return
+        for fd in before:
+            os.close(fd)
         for number in segments(self.path):
             if number > self._number - self._keep_segments:
                 break
