@@ -30,43 +30,51 @@ from danlu.settings import default_home
 NAMESPACE = "default"
 KINDS = {kind.kind: kind for kind in (CONFIG_MAP, JOB, PERSISTENT_VOLUME_CLAIM)}
 PROGRESS = re.compile(r"Epoch (\d+)/(\d+)")
+WIDTH = 30
 
 
 class Screen:
-    """Log lines scroll; below them one line says how far it is."""
+    """Log lines scroll; at a terminal one line below them says how far it is, and moves while nothing is logged."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
-        self._bar = ""
+        self._done, self._of = 0, 0
+        self._shown = False
         self._terminal = sys.stdout.isatty()
 
     def line(self, text: str) -> None:
-        self._clear()
+        self.clear()
         print(text, flush=True)
         found = PROGRESS.search(text)
         if found:
-            self.progress(int(found[1]), int(found[2]))
-        elif self._bar and self._terminal:
-            sys.stdout.write(self._bar)
-            sys.stdout.flush()
+            self._done, self._of = int(found[1]), int(found[2])
+        self._draw()
 
-    def progress(self, done: int, of: int) -> None:
-        passed = time.monotonic() - self._begun
-        width = 30
-        filled = width * done // max(of, 1)
-        left = passed / done * (of - done) if done else 0
-        self._bar = f"[{'█' * filled}{'·' * (width - filled)}] epoch {done} of {of}, {passed:.0f} s, about {left:.0f} s left"
+    async def keep_moving(self) -> None:
+        while True:
+            await asyncio.sleep(0.5)
+            self.clear()
+            self._draw()
+
+    def _draw(self) -> None:
         if self._terminal:
-            sys.stdout.write(self._bar[: shutil.get_terminal_size().columns - 1])
+            sys.stdout.write(self._progress()[: shutil.get_terminal_size().columns - 1])
             sys.stdout.flush()
+            self._shown = True
 
-    def _clear(self) -> None:
-        if self._bar and self._terminal:
-            sys.stdout.write("\r" + " " * (shutil.get_terminal_size().columns - 1) + "\r")
+    def _progress(self) -> str:
+        passed = time.monotonic() - self._begun
+        if not self._of:
+            return f"[{'·' * WIDTH}] starting, {passed:.0f} s"
+        filled = WIDTH * self._done // self._of
+        left = passed / self._done * (self._of - self._done)
+        bar = "█" * filled + "·" * (WIDTH - filled)
+        return f"[{bar}] epoch {self._done} of {self._of}, {passed:.0f} s, about {left:.0f} s left"
 
-    def finish(self) -> None:
-        self._clear()
-        self._bar = ""
+    def clear(self) -> None:
+        if self._shown:
+            sys.stdout.write("\r\033[K")
+            self._shown = False
 
 
 async def replace(client: Client, kind: Kind, obj: Object) -> None:
@@ -90,16 +98,20 @@ async def replace(client: Client, kind: Kind, obj: Object) -> None:
     await client.create(kind, obj, NAMESPACE)
 
 
-async def wait_for_pod(client: Client, job: str, screen: Screen) -> Object:
-    """The job's newest pod once it runs or has ended; says why while it waits."""
+async def wait_for_pod(client: Client, job: str, seen: set[str], screen: Screen) -> Object | None:
+    """The job's next pod once it runs or has ended; None when the job is over. Says why while it waits."""
     said = ""
     while True:
+        over = _ending(await client.get(JOB, job, NAMESPACE))
         pods = (await client.list(POD, NAMESPACE, labels=f"batch.kubernetes.io/job-name={job}")).items
-        pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
-        if pods and pods[-1]["status"].get("phase") != "Pending":
-            return pods[-1]
-        if pods:
-            reason = await why(client, pods[-1])
+        fresh = [pod for pod in pods if pod["metadata"]["name"] not in seen]
+        fresh.sort(key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+        if fresh and fresh[0]["status"].get("phase") != "Pending":
+            return fresh[0]
+        if over:
+            return None
+        if fresh:
+            reason = await why(client, fresh[0])
             if reason and reason != said:
                 said = reason
                 screen.line(f"waiting: {reason}")
@@ -109,7 +121,7 @@ async def wait_for_pod(client: Client, job: str, screen: Screen) -> Object:
 async def why(client: Client, pod: Object) -> str:
     events = (await client.list(EVENT, NAMESPACE, fields=f"involvedObject.uid={pod['metadata']['uid']}")).items
     bad = [event for event in events if event.get("type") == "Warning"]
-    return bad[-1]["message"] if bad else ""
+    return str(bad[-1]["message"]) if bad else ""
 
 
 async def log_lines(client: Client, pod: str) -> AsyncIterator[str]:
@@ -125,27 +137,41 @@ async def log_lines(client: Client, pod: str) -> AsyncIterator[str]:
 async def run(manifest: Path, code: str, kubeconfig: Path) -> int:
     client = Client(HttpTransport(from_kubeconfig([kubeconfig])), manager="danlu-example")
     screen = Screen()
-    begun = time.monotonic()
+    moving = asyncio.create_task(screen.keep_moving())
     objects = [obj for obj in yaml.safe_load_all(manifest.read_text()) if obj]
     job = next(obj for obj in objects if obj["kind"] == "Job")
-    name = job["metadata"]["name"]
-    program = {"metadata": {"name": f"{name}-code"}, "data": {code: (manifest.parent / code).read_text()}}
+    program = {"metadata": {"name": f"{job['metadata']['name']}-code"}}
     try:
-        await replace(client, CONFIG_MAP, program)
+        await replace(client, CONFIG_MAP, {**program, "data": {code: (manifest.parent / code).read_text()}})
         for obj in objects:
             await replace(client, KINDS[obj["kind"]], obj)
             screen.line(f"created {obj['kind']} {obj['metadata']['name']}")
-        pod = await wait_for_pod(client, name, screen)
+        return await follow(client, job["metadata"]["name"], objects, screen)
+    finally:
+        moving.cancel()
+        screen.clear()
+        await client.close()
+
+
+async def follow(client: Client, name: str, objects: list[Object], screen: Screen) -> int:
+    """The log of each pod of the job in turn, until the job has ended."""
+    begun = time.monotonic()
+    seen: set[str] = set()
+    while True:
+        pod = await wait_for_pod(client, name, seen, screen)
+        if pod is None:
+            break
+        seen.add(pod["metadata"]["name"])
         async for line in log_lines(client, pod["metadata"]["name"]):
             screen.line(line)
-        screen.finish()
-        while not (finished := _ending(await client.get(JOB, name, NAMESPACE))):
-            await asyncio.sleep(0.1)
-        print(f"Job {name}: {finished} after {time.monotonic() - begun:.1f} s")
-        await _where(client, objects)
-        return 0 if finished == "Complete" else 1
-    finally:
-        await client.close()
+    finished = _ending(await client.get(JOB, name, NAMESPACE))
+    screen.clear()
+    print(f"\nJob {name}: {finished} after {time.monotonic() - begun:.1f} s")
+    if finished != "Complete":
+        print(f"  look closer   kubectl describe job {name}")
+        return 1
+    await _where(client, objects)
+    return 0
 
 
 def _ending(job: Object) -> str:
@@ -161,7 +187,9 @@ async def _where(client: Client, objects: list[Object]) -> None:
             folder = Path((volume["spec"].get("hostPath") or volume["spec"].get("local"))["path"])
             for file in sorted(folder.rglob("*")):
                 if file.is_file():
-                    print(f"Saved: {file} ({file.stat().st_size / 1024:.0f} KiB)")
+                    print(f"  saved         {file} ({file.stat().st_size / 1024:.0f} KiB)")
+    print("  look closer   kubectl get jobs,pods     (after `export KUBECONFIG=$(.venv/bin/danlu kubeconfig)`)")
+    print("  stop          .venv/bin/danlu down")
 
 
 def main() -> int:
@@ -172,9 +200,12 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         return asyncio.run(run(arguments.manifest, arguments.code, arguments.kubeconfig))
-    except ApiError as error:
+    except (ApiError, OSError) as error:
         print(f"danlu: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nThe job goes on; `kubectl logs -f job/NAME` follows it again.")
+        return 130
 
 
 if __name__ == "__main__":
