@@ -294,7 +294,8 @@ class PodWorker:
             self._not_created(member, "CreateContainerConfigError", error.message)
             return
         except DeviceError as error:
-            self.end("UnexpectedAdmissionError", f"Allocate failed due to {error}, which is unexpected")
+            # kubelet would fail the pod; but the scheduler counted right, so the one who has them is about to go.
+            self._not_created(member, "CreateContainerError", str(error))
             return
         member.lengthen_backoff(context.settings)
         await self._drop_layers(member)
@@ -520,11 +521,12 @@ class PodWorker:
         if self.view.verdict is not None or (deleting and not self._removed):
             for member in self._members:
                 member.view.waiting = member.view.waiting if member.view.ended is None else None
+        # Before the status is written: the scheduler gives the GPUs to another pod as soon as it reads that this one ended.
+        self.context.release_devices(self.uid)
         if not self._removed and not status.is_terminal(self.pod):
             self.view.sandbox_ready = bool(self.view.pod_ip)
             await self.publisher.flush()
         volumes.forget(self.uid)
-        self.context.release_devices(self.uid)
         self.context.addresses.give_back(self.uid)
         for member in self._members:
             if member.current is not None:
