@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from danlu.client.informer import Informer
-from danlu.embedded.node import hosts
+from danlu.embedded.node import hosts, services
 from danlu.embedded.node.hosts import Hosts
 from danlu.embedded.node.services import ServiceProxy
 from danlu.embedded.node.servicetable import ServiceTable
@@ -175,6 +175,53 @@ async def test_a_pod_on_all_addresses_keeps_its_port(world: World, proxy: Servic
     await asyncio.sleep(0.05)
     assert not proxy._listeners
     assert not proxy._failed
+    server.close()
+
+
+async def test_a_port_that_cannot_be_had_is_told_once_and_tried_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "RETRY_SECONDS", 0.02)
+    events = Events()
+    proxy = ServiceProxy(world.table, events, ("127.0.0.1", 6443))  # type: ignore[arg-type]
+    await proxy.start()
+    other, port = await named_server(b"other")
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.96.1.5", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        world.service("web", "127.96.1.5", number, ("127.0.0.1", port))
+        await until(lambda: len(events.seen) == 1)
+        await asyncio.sleep(0.1)
+        assert events.seen == [
+            f"FailedToListen: cannot listen on 127.96.1.5:{number}: another program on this machine has that port"
+        ]
+        assert proxy.api_address() == ("127.0.0.1", 6443)
+    await until(lambda: bool(proxy._listeners))
+    assert await ask("127.96.1.5", number) == b"other:hello"
+    await proxy.stop()
+    other.close()
+
+
+async def test_where_pods_find_the_api(world: World) -> None:
+    events = Events()
+    server, port = await named_server(b"api")
+    proxy = ServiceProxy(world.table, events, ("127.0.0.1", port))  # type: ignore[arg-type]
+    await proxy.start()
+    with socket.socket() as taken:
+        taken.bind(("127.96.1.6", 0))
+        taken.listen()
+        world.service("kubernetes", "127.96.1.6", taken.getsockname()[1], namespace="default")
+        await until(lambda: bool(proxy._failed))
+        assert proxy.api_address() == ("127.0.0.1", port)
+        assert events.seen == []
+    free = free_port()
+    world.service("kubernetes", "127.96.1.7", free, namespace="default")
+    await until(lambda: bool(proxy._listeners))
+    assert proxy.api_address() == ("127.96.1.7", free)
+    assert await ask("127.96.1.7", free) == b"api:hello"
+    await proxy.stop()
     server.close()
 
 

@@ -166,7 +166,10 @@ class ServiceProxy:
             self._failed[at] = key
             if at not in self._told:
                 self._told.add(at)
-                self._recorder.warning(service, "FailedToListen", _explain(at, error))
+                if key == KUBERNETES:  # pods are told the server's own address then: nobody has to act
+                    log.info("service kubernetes: %s", _explain(at, error))
+                else:
+                    self._recorder.warning(service, "FailedToListen", _explain(at, error))
             return
         self._failed.pop(at, None)
         self._told.discard(at)
