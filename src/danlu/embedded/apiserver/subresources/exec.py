@@ -37,6 +37,7 @@ PROTOCOLS = (
     "v5.channel.k8s.io",
     "v5.base64.channel.k8s.io",
 )
+MOST_TYPED = 64  # messages for stdin that wait for the program; beyond them the client waits
 LAST_WORDS_SECONDS = 2.0  # for output that is still on its way when the program has ended
 
 
@@ -115,18 +116,34 @@ async def _to_client(channels: Channels, session: Session) -> None:
 
 
 async def _from_client(channels: Channels, session: Session) -> None:
-    while (message := await channels.receive()) is not None:
-        channel, data = message
-        if channel == STDIN:
-            if data:
-                with suppress(OSError):
-                    await session.write(data)
-        elif channel == RESIZE:
-            with suppress(orjson.JSONDecodeError, KeyError, TypeError, ValueError, OSError):
-                size = orjson.loads(data)
-                session.resize(int(size["Width"]), int(size["Height"]))
-        elif channel == CLOSE_CHANNEL and channels.can_close and data[:1] == bytes((STDIN,)):
+    """Ends when the client leaves, which is noticed also while the program does not read its stdin."""
+    typed: asyncio.Queue[bytes] = asyncio.Queue(MOST_TYPED)
+    writing = asyncio.create_task(_to_stdin(typed, session))
+    try:
+        while (message := await channels.receive()) is not None:
+            channel, data = message
+            if channel == STDIN and data:
+                await typed.put(data)
+            elif channel == RESIZE:
+                with suppress(orjson.JSONDecodeError, KeyError, TypeError, ValueError, OSError):
+                    size = orjson.loads(data)
+                    session.resize(int(size["Width"]), int(size["Height"]))
+            elif channel == CLOSE_CHANNEL and channels.can_close and data[:1] == bytes((STDIN,)):
+                await typed.put(b"")
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+
+
+async def _to_stdin(typed: asyncio.Queue[bytes], session: Session) -> None:
+    """b"" is the end of input. What a program that has closed its stdin is sent goes nowhere."""
+    while True:
+        data = await typed.get()
+        if not data:
             session.close_stdin()
+        else:
+            with suppress(OSError):
+                await session.write(data)
 
 
 def _status(ending: asyncio.Task[int]) -> dict[str, Any]:
