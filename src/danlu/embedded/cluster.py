@@ -5,6 +5,7 @@ Parts are started in that order because each needs the one before, and stopped i
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -57,7 +58,7 @@ class Cluster:
         self.directory.prepare()
         self.directory.acquire()
         try:
-            self._socket = bind(self.settings.host, self.settings.port)
+            self._socket = self._bind()
             try:
                 await self._start_api(self._socket)
             except BaseException:
@@ -67,6 +68,16 @@ class Cluster:
             self.directory.release()
             raise
         await self._start_parts()
+
+    def _bind(self) -> socket.socket:
+        """"Any free port" means the one of last time if it is still free: kubeconfigs and pods know it."""
+        settings = self.settings
+        if settings.port == 0 and self.directory.last_port:
+            with contextlib.suppress(OSError):
+                return bind(settings.host, self.directory.last_port)
+        listener = bind(settings.host, settings.port)
+        self.directory.remember_port(listener.getsockname()[1])
+        return listener
 
     async def _start_api(self, listener: socket.socket) -> None:
         directory, settings = self.directory, self.settings

@@ -40,6 +40,7 @@ class DataDirectory:
         self.volumes = self.root / "volumes"
         self._lock_path = self.root / "danlu.lock"
         self._running_path = self.root / "running.json"
+        self._port_path = self.root / "port"
         self._lock: int | None = None
 
     def prepare(self) -> None:
@@ -77,6 +78,17 @@ class DataDirectory:
             )
         )
         partial.replace(self._running_path)
+
+    @property
+    def last_port(self) -> int:
+        """The port of the start before; 0 when there was none. Pods that went on running know the API by it."""
+        try:
+            return int(self._port_path.read_text())
+        except (OSError, ValueError):
+            return 0
+
+    def remember_port(self, port: int) -> None:
+        self._port_path.write_text(f"{port}\n")
 
     def release(self) -> None:
         self._running_path.unlink(missing_ok=True)

@@ -125,7 +125,7 @@ class App:
             call = self._call(scope)
             self.server.resolve(call)
             self.server.require_rights(call)
-            if call.verb == "get":
+            if call.verb == "get" and call.subresource != "proxy":
                 # exec, attach and port-forward act on a pod: whoever may only read it may not, whatever the method.
                 call.verb = "create"
                 self.server.require_rights(call)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import sys
+import zlib
 
 
 class Addresses:
     """Hands out addresses in turn, so that one just given back is not used again at once."""
 
-    def __init__(self, network: str) -> None:
+    def __init__(self, network: str, salt: str = "") -> None:
+        """`salt` decides where to begin, so that two clusters on one machine do not meet in the same addresses."""
         self._network = ipaddress.ip_network(network)
         self._shared = "" if sys.platform.startswith("linux") else "127.0.0.1"
         self._taken: dict[str, str] = {}  # address -> pod uid
-        self._next = 1
+        self._next = zlib.crc32(salt.encode()) % (self._network.num_addresses - 2) + 1 if salt else 1
 
     def take(self, pod_uid: str, wanted: str = "") -> str:
         """`wanted` is the address that the pod had before, and gets again unless another has it."""

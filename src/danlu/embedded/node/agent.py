@@ -111,7 +111,7 @@ class Agent:
         """Returns when the nodes are ready and all pods that are theirs are being looked after."""
         (self.data_dir / "pods").mkdir(parents=True, exist_ok=True)
         await self.spawner.start()
-        addresses = Addresses(self.settings.pod_network)
+        addresses = Addresses(self.settings.pod_network, str(self.data_dir))
         catalogue = Catalogue(self.data_dir, strict=self.settings.strict_images)
         catalogue.environments()  # read now, so that the first pod need not wait for it
         for offer in self.offers:
