@@ -20,6 +20,7 @@ COMMANDS = {
     "status": ("danlu.cli.status", "say whether it runs, where, and how pods are run"),
     "kubeconfig": ("danlu.cli.kubeconfig", "print the path of its kubeconfig, or merge it into your own"),
     "images": ("danlu.cli.images", "list the image catalogue, or build one of its environments"),
+    "data": ("danlu.cli.data", "fetch the data sets of the examples"),
     "version": ("danlu.cli.version", "print the version"),
 }
 
