@@ -13,6 +13,7 @@ from tests.running import Danlu
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kubeconfig", help="run tests/conformance on this cluster instead of on an embedded one")
+    parser.addoption("--real", action="store_true", help="run tests/conformance on a real control plane (scripts/conformance)")
 
 
 @pytest.fixture(scope="session")

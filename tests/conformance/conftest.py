@@ -1,23 +1,27 @@
-"""Cases that hold on any Kubernetes, driven by kubectl. Without --kubeconfig they run on an embedded one.
+"""Cases that hold on any Kubernetes, driven by kubectl. Without --kubeconfig or --real they run on an embedded one.
 
-`kube` has a namespace of its own for each test. Cases marked `node` need a node that runs pods; on a bare control plane
-they are left out with `-m "not node"`.
+`kube` has a namespace of its own for each test. Cases marked `node` need a node that runs pods; `--real` starts a bare
+control plane and skips them. Cases about scheduling and controllers need none: they use the made-up nodes of
+`tests/conformance/standin.py`, whose kubelet is the case itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
 import subprocess
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tests.running import Danlu
+from benchmarks.servers import RealControlPlane
+from tests.running import ROOT, Danlu
 
 TIMEOUT = 60.0
 
@@ -29,15 +33,18 @@ class Kube:
         self.kubeconfig = kubeconfig
         self.home = home
         self.namespace = namespace
+        self.environment = {**os.environ, "KUBECONFIG": kubeconfig, "HOME": str(home)}
 
-    def run(self, *words: str, stdin: Any = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, stdin: Any = None, check: bool = True, **env: str) -> subprocess.CompletedProcess[str]:
         text = stdin if isinstance(stdin, str) else json.dumps(stdin) if stdin is not None else ""
-        environment = {**os.environ, "KUBECONFIG": self.kubeconfig, "HOME": str(self.home)}
         done = subprocess.run(
-            ["kubectl", "-n", self.namespace, *words], input=text, capture_output=True, text=True, env=environment, timeout=TIMEOUT
-        )
+            ["kubectl", "-n", self.namespace, *words], input=text, capture_output=True, text=True,
+            env={**self.environment, **env}, timeout=TIMEOUT,
+        )  # fmt: skip
         if check and done.returncode != 0:
-            raise AssertionError(f"kubectl {' '.join(words)} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+            raise AssertionError(
+                f"kubectl {' '.join(words)} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+            )
         return done
 
     def __call__(self, *words: str, stdin: Any = None) -> str:
@@ -55,6 +62,31 @@ class Kube:
         """One field by jsonpath."""
         return self("get", what, "-o", f"jsonpath={path}")
 
+    def http(self, path: str) -> tuple[int, Any]:
+        """One plain GET through `kubectl proxy`: the status and the JSON that kubectl itself would digest."""
+        with self.started("proxy", "--port=0") as proxy:
+            assert proxy.stdout is not None
+            base = proxy.stdout.readline().split()[-1]
+            try:
+                with urllib.request.urlopen(f"http://{base}{path}", timeout=TIMEOUT) as answer:
+                    return answer.status, json.load(answer)
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code, json.load(error)
+
+    @contextlib.contextmanager
+    def started(self, *words: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+        """kubectl in the background, ended with the block."""
+        process = subprocess.Popen(
+            ["kubectl", "-n", self.namespace, *words], env=self.environment, text=True,
+            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, **options},
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
     def apply(self, *objects: dict[str, Any]) -> str:
         return self("apply", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": list(objects)})
 
@@ -69,11 +101,29 @@ class Kube:
         raise AssertionError(f"waited {timeout:.0f} s in vain for {what}; last answer: {answer!r}")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--real"):
+        for item in items:
+            if item.get_closest_marker("node"):
+                item.add_marker(pytest.mark.skip(reason="a bare control plane has no node that runs pods"))
+
+
 @pytest.fixture(scope="session")
-def kubeconfig(request: pytest.FixtureRequest, need_kubectl: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def kubeconfig(
+    request: pytest.FixtureRequest, need_kubectl: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     given = request.config.getoption("--kubeconfig")
     if given:
         yield str(Path(given).absolute())
+        return
+    if request.config.getoption("--real"):
+        built = subprocess.run(
+            [ROOT / "scripts/real-kubernetes", "control-plane"], check=True, capture_output=True, text=True
+        )
+        real = RealControlPlane(tmp_path_factory.mktemp("real"), [Path(line) for line in built.stdout.split()])
+        real.start()
+        yield str(real.kubeconfig)
+        real.stop()
         return
     danlu = Danlu(tmp_path_factory.mktemp("conformance"))
     danlu.up()
@@ -86,7 +136,9 @@ def kube(kubeconfig: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     kube = Kube(kubeconfig, tmp_path_factory.getbasetemp(), f"case-{secrets.token_hex(4)}")
     kube("create", "namespace", kube.namespace)
     # The default service account comes a moment after the namespace; pods are refused before.
-    kube.wait("the default service account", lambda: kube.run("get", "serviceaccount", "default", check=False).returncode == 0)
+    kube.wait(
+        "the default service account", lambda: kube.run("get", "serviceaccount", "default", check=False).returncode == 0
+    )
     yield kube
     kube.run("delete", "namespace", kube.namespace, "--wait=false", check=False)
 

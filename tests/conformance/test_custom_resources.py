@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
 from tests.conformance.conftest import Kube
 
 
@@ -35,7 +34,10 @@ def definition(group: str) -> dict[str, Any]:
             "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
         },
         "x-kubernetes-validations": [
-            {"rule": "!has(self.low) || !has(self.high) || self.low <= self.high", "message": "low must not be above high"},
+            {
+                "rule": "!has(self.low) || !has(self.high) || self.low <= self.high",
+                "message": "low must not be above high",
+            },
             {"rule": "self.heat >= oldSelf.heat", "message": "an oven does not cool down"},
         ],
     }
@@ -50,7 +52,10 @@ def definition(group: str) -> dict[str, Any]:
         "served": True,
         "schema": schema,
         "additionalPrinterColumns": columns,
-        "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}},
+        "subresources": {
+            "status": {},
+            "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+        },
     }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -72,7 +77,9 @@ def oven(group: str, name: str, **spec: Any) -> dict[str, Any]:
 def test_defaults_and_pruning(kube: Kube, group: str) -> None:
     kube("create", "--validate=ignore", "-f", "-", stdin=oven(group, "a", heat=5, nonsense=1))
     assert kube.get(f"ovens.{group}", "a")["spec"] == {"heat": 5, "mode": "fire", "replicas": 1}
-    assert 'unknown field "spec.nonsense"' in kube.fails("create", "-f", "-", stdin=oven(group, "b", heat=5, nonsense=1))
+    assert 'unknown field "spec.nonsense"' in kube.fails(
+        "create", "-f", "-", stdin=oven(group, "b", heat=5, nonsense=1)
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,7 +115,15 @@ def test_columns_and_names(kube: Kube, group: str) -> None:
 def test_status_and_generation(kube: Kube, group: str) -> None:
     kube("create", "-f", "-", stdin={**oven(group, "a", heat=5), "status": {"phase": "lie"}})
     assert "status" not in kube.get(f"ovens.{group}", "a")
-    kube("patch", f"ovens.{group}", "a", "--subresource=status", "--type=merge", "-p", '{"status":{"phase":"hot"},"spec":{"heat":9}}')
+    kube(
+        "patch",
+        f"ovens.{group}",
+        "a",
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        '{"status":{"phase":"hot"},"spec":{"heat":9}}',
+    )
     found = kube.get(f"ovens.{group}", "a")
     assert found["status"] == {"phase": "hot"}
     assert found["spec"]["heat"] == 5
@@ -139,7 +154,9 @@ def test_strategic_patches_are_not_for_custom_resources(kube: Kube, group: str) 
 
 
 def test_explain(kube: Kube, group: str) -> None:
-    shown = kube.wait("the schema to be published", lambda: kube.run("explain", f"ovens.{group}", "--recursive", check=False).stdout)
+    shown = kube.wait(
+        "the schema to be published", lambda: kube.run("explain", f"ovens.{group}", "--recursive", check=False).stdout
+    )
     assert "heat\t<integer> -required-" in shown
 
 
@@ -157,5 +174,7 @@ def test_bad_definitions_are_refused(kube: Kube) -> None:
     del bad["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["heat"]["type"]
     assert "Required value: must not be empty for specified object fields" in kube.fails("create", "-f", "-", stdin=bad)
     bad = definition("x.example.com")
-    bad["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"][0]["rule"] = "self.nothing > 1"
+    bad["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"][0][
+        "rule"
+    ] = "self.nothing > 1"
     assert "compilation failed" in kube.fails("create", "-f", "-", stdin=bad)

@@ -33,7 +33,10 @@ def test_nobody_grants_what_they_do_not_have(kube: Kube) -> None:
     kube("create", "serviceaccount", "clerk")
     kube("create", "role", "clerk", "--verb=create,get", "--resource=roles,rolebindings")
     kube("create", "rolebinding", "clerk", "--role=clerk", f"--serviceaccount={kube.namespace}:clerk")
-    kube.wait("the right to count", lambda: kube.run("auth", "can-i", "create", "roles", *as_user(kube, "clerk"), check=False).returncode == 0)
+    kube.wait(
+        "the right to count",
+        lambda: kube.run("auth", "can-i", "create", "roles", *as_user(kube, "clerk"), check=False).returncode == 0,
+    )
     problem = kube.fails("create", "role", "more", "--verb=delete", "--resource=secrets", *as_user(kube, "clerk"))
     assert "is attempting to grant RBAC permissions not currently held" in problem
 
@@ -83,7 +86,10 @@ def test_limit_range_gives_defaults_and_refuses(kube: Kube, pod: Callable[..., d
     }  # fmt: skip
     kube("create", "-f", "-", stdin=limits)
     kube("create", "-f", "-", stdin=pod("a"))
-    assert kube.get("pod", "a")["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "200m"}, "requests": {"cpu": "100m"}}
+    assert kube.get("pod", "a")["spec"]["containers"][0]["resources"] == {
+        "limits": {"cpu": "200m"},
+        "requests": {"cpu": "100m"},
+    }
     problem = kube.fails("create", "-f", "-", stdin=pod("b", resources={"limits": {"cpu": "2"}}))
     assert "maximum cpu usage per Container is 1, but limit is 2" in problem
 

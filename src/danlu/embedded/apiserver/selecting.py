@@ -32,12 +32,26 @@ def selectors(call: Call, served: ServedKind) -> tuple[Selector, FieldSelector]:
         labels = parse_selector(call.query.get("labelSelector"))
         fields = parse_fields(call.query.get("fieldSelector"))
     except (SelectorError, FieldSelectorError) as error:
-        raise BadRequest(f"unable to parse requirement: {error}" if "unable" not in str(error) else str(error)) from None
+        raise BadRequest(
+            f"unable to parse requirement: {error}" if "unable" not in str(error) else str(error)
+        ) from None
     for name in fields.names:
         if name not in ALWAYS_SELECTABLE and name not in served.selectable_names:
-            raise BadRequest(f'Unable to find "{served.kind.api_version}, Resource={served.kind.plural}" that match '
-                             f'label selector "{labels}", field selector "{fields}": field label not supported: {name}')
+            resource = f"{served.kind.group}/{served.kind.version}, Resource={served.kind.plural}"
+            raise BadRequest(
+                f'Unable to find "{resource}" that match label selector "{labels}", field selector "{fields}": '
+                f"{_not_selectable(served, name)}"
+            )
     return labels, fields
+
+
+def _not_selectable(served: ServedKind, name: str) -> str:
+    """Kinds with fields of their own refuse in other words than those that have only the common two."""
+    if served.kind.resource == "jobs.batch":
+        return f'field label "{name}" not supported for Job'
+    if served.selectable_names:
+        return f"field label not supported: {name}"
+    return f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 def matcher(call: Call, served: ServedKind) -> Matches | None:

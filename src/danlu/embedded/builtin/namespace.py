@@ -89,7 +89,7 @@ SERVED = ServedKind(
     validate_update=validate_update,
     validate_status=validate_status,
     selectable=lambda obj: {"status.phase": _phase(obj), "name": (obj.get("metadata") or {}).get("name") or ""},
-    selectable_names=frozenset({"status.phase", "name"}),
+    selectable_names=frozenset({"status.phase"}),
     has_status=True,
     held=lambda obj: bool((obj.get("spec") or {}).get("finalizers")),
     mark_deleting=lambda obj: obj.setdefault("status", {}).update(phase="Terminating"),

@@ -158,6 +158,5 @@ SERVED = ServedKind(
     validate=validate,
     validate_update=validate_update,
     selectable=lambda obj: {"name": (obj.get("metadata") or {}).get("name") or ""},
-    selectable_names=frozenset({"name"}),
     has_status=True,
 )

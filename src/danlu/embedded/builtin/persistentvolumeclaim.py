@@ -183,6 +183,5 @@ SERVED = ServedKind(
     validate_update=validate_update,
     validate_status=validate_status,
     selectable=lambda obj: {"name": (obj.get("metadata") or {}).get("name") or ""},
-    selectable_names=frozenset({"name"}),
     has_status=True,
 )
