@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import fcntl
+import http.client
+import json
 import os
 import pty
 import signal
+import ssl
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -16,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 TIMEOUT = 60.0
@@ -132,6 +138,44 @@ class Danlu:
 
     def down(self) -> None:
         self.command("down")
+
+
+class Api:
+    """The API as a plain HTTPS client with the admin's certificate sees it: one connection, opened again when lost."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        config = yaml.safe_load(kubeconfig.read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        self.url = str(cluster["server"])
+        self.context = ssl.create_default_context(
+            cadata=base64.b64decode(cluster["certificate-authority-data"]).decode()
+        )
+        with tempfile.NamedTemporaryFile() as pem:
+            parts = (user["client-certificate-data"], user["client-key-data"])
+            pem.write(b"\n".join(base64.b64decode(part) for part in parts))
+            pem.flush()
+            self.context.load_cert_chain(pem.name)
+        self._connection: http.client.HTTPSConnection | None = None
+
+    def open(self, timeout: float = 20) -> http.client.HTTPSConnection:
+        host, _, port = self.url.removeprefix("https://").rpartition(":")
+        return http.client.HTTPSConnection(host, int(port), context=self.context, timeout=timeout)
+
+    def request(
+        self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, Any]:
+        """Raises OSError or HTTPException when no whole answer came."""
+        data = json.dumps(body).encode() if isinstance(body, dict | list) else body
+        self._connection = self._connection or self.open()
+        try:
+            self._connection.request(method, path, data, {"Content-Type": "application/json", **(headers or {})})  # type: ignore[arg-type]
+            answer = self._connection.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            self._connection = None
+            raise
+        return answer.status, json.loads(text) if text[:1] in (b"{", b"[") else text.decode(errors="replace")
 
 
 def _own_terminal() -> None:

@@ -108,10 +108,17 @@ async def _serve(settings: ClusterSettings, report: Report) -> int:
     from danlu.embedded.cluster import Cluster
 
     cluster = Cluster(settings)
-    stop = asyncio.Event()
+    stop, asked = asyncio.Event(), set[int]()
+
+    def on_signal(number: int) -> None:
+        if number == signal.SIGINT and stop.is_set():
+            os._exit(130)  # as safe as kill -9: what is acknowledged is on the disk
+        asked.add(number)
+        stop.set()
+
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, on_signal, number)
     starting = asyncio.create_task(_start(cluster))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -122,8 +129,12 @@ async def _serve(settings: ClusterSettings, report: Report) -> int:
     platform = starting.result()
     report({"pid": os.getpid(), "lines": _banner(cluster.url, cluster.directory.root, cluster.describe())})
     await stop.wait()
+    # SIGHUP is `danlu down --keep-pods`, and a terminal that is closed: trainings go on.
+    keep_pods = asked == {signal.SIGHUP}
+    if sys.stdout.isatty() and not keep_pods:
+        print("stopping; pods end within their grace periods (Ctrl-C again leaves them running)", flush=True)
     await platform.stop()
-    await cluster.stop()
+    await cluster.stop(stop_pods=not keep_pods)
     return 0
 
 

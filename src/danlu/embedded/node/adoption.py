@@ -21,11 +21,13 @@ import signal
 import time
 from pathlib import Path
 
-from danlu.embedded.node.processes import LOST, LOST_MESSAGE, Container, Containers, read_exit, write_whole
+from danlu.embedded.node import wire
+from danlu.embedded.node.processes import LOST, LOST_MESSAGE, Container, Containers, connect, read_exit, write_whole
 from danlu.embedded.node.procfs import boot_id, start_time
 from danlu.embedded.node.shim import Exit
 
 PATIENCE_S = 5.0
+LEFTOVER_GRACE_S = 30.0  # Kubernetes' own default; what a pod asked for is not on the disk
 NEVER_STARTED = "NeverStarted"
 """The reason of case 4; not shown to anyone: that attempt does not count."""
 
@@ -124,3 +126,34 @@ def _close(container: Container) -> Exit:
     }
     write_whole(container.folder / "exit.json", ended)
     return ended
+
+
+def stop_leftovers(data_dir: Path) -> int:
+    """`danlu down` after `danlu up` was killed: ends the containers that went on. Says how many there were. Blocks."""
+    folders = [folder for uid in pods_on_disk(data_dir) for folder in _attempts(data_dir / "pods" / uid)]
+    left = [folder for folder in folders if _lives(folder)]
+    for folder in left:
+        _send(folder, signal.SIGTERM)
+    _wait_until_gone(left, LEFTOVER_GRACE_S)
+    for folder in left:
+        _send(folder, signal.SIGKILL)
+    _wait_until_gone(left, PATIENCE_S)
+    return len(left)
+
+
+def _lives(folder: Path) -> bool:
+    lock = _lock(folder) if read_exit(folder) is None else -1
+    if lock is not None and lock >= 0:
+        os.close(lock)
+    return lock is None
+
+
+def _send(folder: Path, number: int) -> None:
+    with contextlib.suppress(OSError), connect(folder) as shim:
+        wire.send(shim, {"op": "signal", "signal": int(number)})
+
+
+def _wait_until_gone(folders: list[Path], seconds: float) -> None:
+    ends = time.monotonic() + seconds
+    while any(_lives(folder) for folder in folders) and time.monotonic() < ends:
+        time.sleep(0.02)

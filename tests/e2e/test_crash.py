@@ -1,0 +1,379 @@
+"""`kill -9` of `danlu up` at random moments: nothing acknowledged is lost, no event is missed or told twice.
+
+The seeds are fixed and printed, so that a failure can be tried again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import random
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.running import Api, Danlu
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+WRITERS = 3
+NAMES = 12
+LOST = (OSError, http.client.HTTPException)
+Content = str | None  # what a ConfigMap says; None: it is not there
+
+
+@dataclass
+class Writer:
+    """Creates, changes and deletes ConfigMaps of its own, and remembers what was acknowledged."""
+
+    danlu: Danlu
+    number: int
+    chance: random.Random
+    stop: threading.Event
+    known: dict[str, Content] = field(default_factory=dict)
+    open: dict[str, Content] = field(default_factory=dict)  # asked for and not answered: may have been done or not
+    versions: list[int] = field(default_factory=list)  # of acknowledged creations and changes
+    problems: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def run(self) -> None:
+        api: Api | None = None
+        while not self.stop.is_set():
+            try:
+                api = api or Api(self.danlu.kubeconfig)
+                self._settle(api)
+                self._write(api)
+            except LOST:
+                api = None  # killed; its port may be another one next time
+                time.sleep(0.02)
+
+    def _settle(self, api: Api) -> None:
+        """What was asked for when the server died is there or not; anything else would be wrong."""
+        for name, wanted in list(self.open.items()):
+            found = read(api, name)
+            if found not in (wanted, self.known.get(name)):
+                self.problems.append(f"{name} is {found!r}, acknowledged {self.known.get(name)!r}, asked {wanted!r}")
+            self.known[name] = found
+            del self.open[name]
+
+    def _write(self, api: Api) -> None:
+        name = f"w{self.number}-{self.chance.randrange(NAMES)}"
+        self.count += 1
+        text = f"{self.number}.{self.count}"
+        body = {"metadata": {"name": name}, "data": {"said": text}}
+        exists = self.known.get(name) is not None
+        if exists and self.chance.random() < 0.2:
+            method, path, wanted = "DELETE", f"{CONFIG_MAPS}/{name}", None
+        elif exists:
+            method, path, wanted = "PUT", f"{CONFIG_MAPS}/{name}", text
+        else:
+            method, path, wanted = "POST", CONFIG_MAPS, text
+        self.open[name] = wanted
+        status, answer = api.request(method, path, None if method == "DELETE" else body)
+        if status not in (200, 201):
+            self.problems.append(f"{method} {name}: {status} {answer}")
+            return
+        del self.open[name]
+        self.known[name] = wanted
+        if wanted is not None:
+            self.versions.append(int(answer["metadata"]["resourceVersion"]))
+
+
+def read(api: Api, name: str) -> Content:
+    status, answer = api.request("GET", f"{CONFIG_MAPS}/{name}")
+    return answer["data"]["said"] if status == 200 else None
+
+
+@dataclass
+class Watcher:
+    """Follows all changes, resumes after every break from the last version it saw, and writes all of it down."""
+
+    danlu: Danlu
+    since: str
+    stop: threading.Event
+    record: list[tuple[str, str, int, Content]] = field(default_factory=list)
+    breaks: int = 0
+
+    def run(self) -> None:
+        while not self.stop.is_set():
+            try:
+                self._watch(Api(self.danlu.kubeconfig).open(timeout=2))
+            except LOST:
+                self.breaks += 1
+                time.sleep(0.02)
+
+    def _watch(self, connection: http.client.HTTPSConnection) -> None:
+        query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds=60&resourceVersion={self.since}"
+        connection.request("GET", f"{CONFIG_MAPS}?{query}")
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+        with contextlib.closing(connection):
+            while not self.stop.is_set():
+                line = answer.readline()
+                if not line.endswith(b"\n"):
+                    return  # cut in the middle: this event was not told
+                self._hear(json.loads(line))
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        meta = event["object"]["metadata"]
+        self.since = meta["resourceVersion"]
+        if event["type"] != "BOOKMARK":
+            said = (event["object"].get("data") or {}).get("said")
+            self.record.append((event["type"], meta["name"], int(self.since), said))
+
+
+def test_nothing_acknowledged_is_lost_and_watches_are_exact(make_danlu: Callable[..., Danlu]) -> None:
+    seed = 20240
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    danlu = make_danlu()
+    _, listed = Api(danlu.kubeconfig).request("GET", CONFIG_MAPS)
+    stop, stop_watching = threading.Event(), threading.Event()
+    writers = [Writer(danlu, number, random.Random(seed + number), stop) for number in range(WRITERS)]
+    watcher = Watcher(danlu, listed["metadata"]["resourceVersion"], stop_watching)
+    threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
+    watching = threading.Thread(target=watcher.run, daemon=True)
+    for thread in (*threads, watching):
+        thread.start()
+    for _ in range(5):
+        time.sleep(chance.uniform(0.1, 1.0))
+        danlu.kill()
+        danlu.up()
+    time.sleep(0.5)
+    stop.set()
+    for thread in threads:
+        thread.join(30)
+    for writer in writers:
+        writer._settle(Api(danlu.kubeconfig))
+    _, listed = Api(danlu.kubeconfig).request("GET", CONFIG_MAPS)
+    last = int(listed["metadata"]["resourceVersion"])
+    danlu.wait("the watch to have caught up", lambda: int(watcher.since) >= last or _poke(danlu))
+    stop_watching.set()
+    watching.join(30)
+    _compare(writers, watcher, {item["metadata"]["name"]: item["data"] for item in listed["items"]})
+
+
+def _poke(danlu: Danlu) -> bool:
+    """Other kinds move the version on without an event for this watch; one more write of ours ends the waiting."""
+    Api(danlu.kubeconfig).request("POST", CONFIG_MAPS, {"metadata": {"generateName": "poke-"}})
+    return False
+
+
+def _compare(writers: list[Writer], watcher: Watcher, listed: dict[str, dict[str, str]]) -> None:
+    assert [problem for writer in writers for problem in writer.problems] == []
+    assert sum(len(writer.versions) for writer in writers) > 100
+    assert watcher.breaks >= 3
+    wanted = {name: said for writer in writers for name, said in writer.known.items() if said is not None}
+    assert {name: data["said"] for name, data in listed.items() if name.startswith("w")} == wanted
+    told = [version for _, _, version, _ in watcher.record]
+    assert told == sorted(set(told)), "an event was told twice or out of order"
+    missed = {version for writer in writers for version in writer.versions} - set(told)
+    assert not missed, f"the watch missed {len(missed)} acknowledged writes: {sorted(missed)[:10]}"
+    state: dict[str, Content] = {}
+    for kind, name, _, said in watcher.record:
+        if kind == "ADDED":
+            assert name not in state, f"{name} was added twice"
+        else:
+            assert name in state, f"{name} was {kind} before it was added"
+        if kind == "DELETED":
+            del state[name]
+        else:
+            state[name] = said
+    assert {name: said for name, said in state.items() if name.startswith("w")} == wanted
+
+
+# -- pods
+
+
+def pod(name: str, script: str, host: Path, **spec: object) -> str:
+    """A pod whose /shared is `host` of this machine; its first deed is to write down that it started."""
+    started = f"echo start >> /shared/{name}.starts; "
+    container = {
+        "name": "c",
+        "image": "busybox",
+        "command": ["sh", "-c", started + script],
+        "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
+    }
+    volumes = [{"name": "shared", "hostPath": {"path": str(host), "type": "Directory"}}]
+    body = {"restartPolicy": "Never", "containers": [container], "volumes": volumes, **spec}
+    return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": body})
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o777)
+    return folder
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def processes(danlu: Danlu) -> list[str]:
+    """All that has anything to do with this danlu: its folder is in their environment or command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                said = (entry / "environ").read_bytes() + b"\0" + (entry / "cmdline").read_bytes()
+                if str(danlu.folder).encode() in said:
+                    found.append(f"{entry.name} {(entry / 'cmdline').read_bytes().decode(errors='replace')}")
+    return found
+
+
+def counter(name: str, host: Path, danlu: Danlu) -> str:
+    """Counts for as long as /shared/NAME.stop is not there; the folder of `danlu` in its environment marks it."""
+    script = f"i=0; while [ ! -e /shared/{name}.stop ]; do echo $i; i=$((i+1)); sleep 0.05; done; echo last $i"
+    body = json.loads(pod(name, script, host))
+    body["spec"]["containers"][0]["env"] = [{"name": "MARK", "value": str(danlu.folder)}]
+    return json.dumps(body)
+
+
+def phase(danlu: Danlu, name: str) -> str:
+    return danlu.kubectl("get", "pod", name, "-o", "jsonpath={.status.phase}", check=False)
+
+
+def test_pods_go_on_while_the_server_is_down(make_danlu: Callable[..., Danlu], shared: Path) -> None:
+    danlu = make_danlu()
+    danlu.kubectl("apply", "-f", "-", stdin=counter("counter", shared, danlu))
+    waits = "while [ ! -e /shared/go ]; do sleep 0.05; done; echo ended > /shared/ended; exit 7"
+    danlu.kubectl("apply", "-f", "-", stdin=pod("exits", waits, shared))
+    for name in ("counter", "exits"):
+        danlu.wait(f"{name} to run", lambda name=name: lines_of(shared / f"{name}.starts"))  # type: ignore[misc]
+    begun = danlu.kubectl("get", "pod", "counter", "-o", "jsonpath={.status.containerStatuses[0].containerID}")
+    for number in range(3):
+        before = len(danlu.kubectl("logs", "counter").splitlines())
+        danlu.kill()
+        if number == 1:
+            (shared / "go").touch()
+            danlu.wait("the end of the pod while no server runs", lambda: lines_of(shared / "ended"))
+        time.sleep(0.5)
+        danlu.up()
+        after = danlu.kubectl("logs", "counter").splitlines()
+        assert len(after) > before + 5, "it did not go on while the server was down"
+        assert phase(danlu, "counter") == "Running"
+    ended = "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}"
+    danlu.wait("the exit code", lambda: danlu.kubectl("get", "pod", "exits", "-o", ended) == "7")
+    assert phase(danlu, "exits") == "Failed"
+    (shared / "counter.stop").touch()
+    danlu.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/counter", "--timeout=30s")
+    log = danlu.kubectl("logs", "counter").splitlines()
+    assert log == [*(str(number) for number in range(len(log) - 1)), f"last {len(log) - 1}"]
+    assert lines_of(shared / "counter.starts") == ["start"]
+    assert lines_of(shared / "exits.starts") == ["start"]
+    assert begun == danlu.kubectl("get", "pod", "counter", "-o", "jsonpath={.status.containerStatuses[0].containerID}")
+    assert "\t0" in danlu.kubectl(
+        "get", "pod", "counter", "-o", "jsonpath=\t{.status.containerStatuses[0].restartCount}"
+    )
+
+
+def test_no_pod_runs_twice(make_danlu: Callable[..., Danlu], shared: Path) -> None:
+    """Killed at random while a Job makes pods: each pod starts once, and the Job completes."""
+    seed = 7
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    danlu = make_danlu()
+    template = json.loads(pod("x", "", shared))["spec"]
+    work = "echo start >> /shared/$(hostname).starts; sleep 0.3; echo done >> /shared/$(hostname).ends"
+    template["containers"][0]["command"] = ["sh", "-c", work]
+    spec = {"completions": 12, "parallelism": 3, "backoffLimit": 20, "template": {"spec": template}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "many"}, "spec": spec}
+    danlu.kubectl("apply", "-f", "-", stdin=json.dumps(job))
+    for _ in range(4):
+        time.sleep(chance.uniform(0.05, 0.8))
+        danlu.kill()
+        danlu.up()
+    danlu.kubectl("wait", "--for=condition=Complete", "job/many", "--timeout=60s", timeout=70)
+    starts = {path.stem: lines_of(path) for path in shared.glob("*.starts")}
+    assert all(lines == ["start"] for lines in starts.values()), starts
+    ends = {path.stem for path in shared.glob("*.ends")}
+    assert len(ends) >= 12
+    pods = danlu.kubectl("get", "pods", "-l", "job-name=many", "-o", "jsonpath={.items[*].metadata.name}").split()
+    assert set(starts) <= set(pods)
+
+
+def test_down_leaves_nothing_running(make_danlu: Callable[..., Danlu], shared: Path) -> None:
+    danlu = make_danlu()
+    danlu.kubectl("apply", "-f", "-", stdin=counter("a", shared, danlu))
+    # A program that does not listen, and one that left its parent: both have to go.
+    stubborn = f"export MARK={danlu.folder}; trap '' TERM; setsid sleep 1000 & while :; do sleep 1; done"
+    danlu.kubectl("apply", "-f", "-", stdin=pod("b", stubborn, shared, terminationGracePeriodSeconds=1))
+    for name in ("a", "b"):
+        danlu.wait(f"{name} to run", lambda name=name: phase(danlu, name) == "Running")  # type: ignore[misc]
+    assert len(processes(danlu)) >= 4
+    said = danlu.command("down").stdout
+    assert re.match(r"stopped \(was pid \d+\); all objects and volumes stay in ", said)
+    assert processes(danlu) == []
+    assert danlu.command("status", check=False).returncode == 3
+
+
+def test_down_keeps_pods_when_asked_and_stops_what_a_crash_left(make_danlu: Callable[..., Danlu], shared: Path) -> None:
+    danlu = make_danlu()
+    danlu.kubectl("apply", "-f", "-", stdin=counter("a", shared, danlu))
+    danlu.wait("the pod to run", lambda: lines_of(shared / "a.starts"))
+    assert "its pods go on" in danlu.command("down", "--keep-pods").stdout
+    assert processes(danlu) != []
+    danlu.up()
+    assert phase(danlu, "a") == "Running"
+    danlu.kill()
+    assert processes(danlu) != []
+    assert "stopped 1 container that it had left behind" in danlu.command("down").stdout
+    assert processes(danlu) == []
+    assert lines_of(shared / "a.starts") == ["start"]
+    assert "nothing to stop" in danlu.command("down").stdout
+
+
+# -- a full disk
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "danlu", folder]).returncode:
+        pytest.skip("only root can mount a small disk")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_full_disk_is_said_and_loses_nothing(make_danlu: Callable[..., Danlu], small_disk: Path) -> None:
+    danlu = make_danlu(start=False)
+    danlu.data = small_disk / "data"
+    danlu.kubeconfig = danlu.data / "kubeconfig"
+    danlu.up()
+    api = Api(danlu.kubeconfig)
+    kept: list[str] = []
+    refused: dict[str, Any] = {}
+    for number in range(40):
+        body = {"metadata": {"name": f"c{number}"}, "data": {"filling": f"{number}:" + "x" * 700_000}}
+        status, answer = api.request("POST", CONFIG_MAPS, body)
+        if status == 201:
+            kept.append(f"c{number}")
+        else:
+            refused = answer
+            break
+    assert kept
+    assert refused["kind"] == "Status"
+    assert "the change could not be stored: database or disk is full" in refused["message"]
+    assert api.request("GET", f"{CONFIG_MAPS}/{kept[-1]}")[0] == 200, "reading goes on"
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    assert api.request("POST", CONFIG_MAPS, {"metadata": {"name": "c-after"}})[0] == 201, "and so does writing"
+    kept.append("c-after")
+    danlu.kill()
+    danlu.up()
+    api = Api(danlu.kubeconfig)
+    _, listed = api.request("GET", CONFIG_MAPS)
+    found = [item["metadata"]["name"] for item in listed["items"] if item["metadata"]["name"].startswith("c")]
+    assert sorted(found) == sorted(kept)
+    assert api.request("POST", CONFIG_MAPS, {"metadata": {"name": "more"}})[0] == 201
+    danlu.down()
