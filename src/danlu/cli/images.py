@@ -10,13 +10,14 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from danlu.cli.main import CommandError
+from danlu.cli.main import CommandError, UsageError
 from danlu.cli.place import data_directory
 from danlu.embedded.node import dockerfile
 from danlu.embedded.node.images import Catalogue, ImageError, build
@@ -39,14 +40,18 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.what == "list":
             return _list(Catalogue(root), root)
         if not arguments.target:
-            raise CommandError(f"images {arguments.what}: name what to {arguments.what}; `danlu images` lists them")
+            what = "an environment, or -t NAME and a folder" if arguments.what == "build" else "an image"
+            raise UsageError(f"images {arguments.what} needs {what}; `danlu images` lists them")
         if arguments.what == "remove":
             return _remove(root, arguments.target)
         if arguments.tag:
             return _from_dockerfile(arguments, root)
         return _build(Catalogue(root), arguments.target)
-    except (ImageError, dockerfile.DockerfileError, OSError) as error:
+    except (ImageError, dockerfile.DockerfileError) as error:
         raise CommandError(str(error)) from error
+    except yaml.YAMLError as error:
+        place = f", line {mark.line + 1}" if (mark := getattr(error, "problem_mark", None)) else ""
+        raise CommandError(f"{root / 'images.yaml'} is not valid YAML{place}; mend it or remove it") from error
 
 
 def _list(catalogue: Catalogue, root: Path) -> int:
@@ -54,10 +59,13 @@ def _list(catalogue: Catalogue, root: Path) -> int:
     for name, environment in catalogue.environments().items():
         state = ("built" if environment.is_built else "not built") if environment.requirements else "ready"
         print(f"{name:<14} {state:<10} {environment.folder or 'the tools of this machine'}")
-    print(f"\n{'IMAGES':<60} ENVIRONMENT")
+    print(f"\n{'ENVIRONMENT':<14} IMAGES")
+    width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 120)) - 15
     for entry in catalogue.entries():
-        patterns = ", ".join(entry.get("match") or ())
-        print(f"{patterns[:59]:<60} {entry.get('environment', 'default')}")
+        first, *more = textwrap.wrap("  ".join(entry.get("match") or ()), width) or [""]
+        print(f"{entry.get('environment', 'default'):<14} {first}")
+        for line in more:
+            print(f"{'':<14} {line}")
     print(f"\nYour own entries go into {root / 'images.yaml'}; `danlu images build -t NAME FOLDER` writes one.")
     return 0
 
@@ -107,7 +115,14 @@ class Progress:
 def _from_dockerfile(arguments: argparse.Namespace, root: Path) -> int:
     context = Path(arguments.target)
     file: Path = arguments.file or context / "Dockerfile"
-    recipe = dockerfile.parse(file.read_text())
+    try:
+        recipe = dockerfile.parse(file.read_text())
+    except FileNotFoundError as error:
+        raise CommandError(f"there is no {file}; name it with -f") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}") from error
+    except dockerfile.DockerfileError as error:
+        raise CommandError(f"{file}: {error}") from error
     base = Catalogue(root).resolve(recipe.base)
     files = dockerfile.put_aside(recipe, context, root / "images")
     written = dockerfile.entry(arguments.tag, recipe, base.environment.name, files)
@@ -118,9 +133,8 @@ def _from_dockerfile(arguments: argparse.Namespace, root: Path) -> int:
         print(f"not run: {line[:100]}", file=sys.stderr)
     if base.note:
         print(f"note: {base.note}", file=sys.stderr)
-    print(
-        f"{arguments.tag} runs in environment {base.environment.name}, with {len(files)} files of {context}; nothing has to be pushed"
-    )
+    files_text = "1 file" if len(files) == 1 else f"{len(files)} files"
+    print(f"{arguments.tag}: environment {base.environment.name}, {files_text} of {context}; nothing has to be pushed")
     return 0
 
 
@@ -131,6 +145,7 @@ def _remove(root: Path, name: str) -> int:
         raise CommandError(f"{name} is not among your own entries in {root / 'images.yaml'}")
     own["images"] = kept
     _save(root, own)
+    print(f"removed {name} from {root / 'images.yaml'}")
     return 0
 
 

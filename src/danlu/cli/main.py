@@ -1,57 +1,85 @@
 """`danlu`: reads the command line and hands over to one file per command.
 
 Commands are imported when they are chosen, so that `danlu status` does not wait for what only `danlu up` needs.
+
+Exit codes: 0 done, 1 it could not be done (one line on stderr says why), 2 the command line is wrong, 3 `danlu status`
+found nothing running, 130 Ctrl-C.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
+import traceback
 from pathlib import Path
 from typing import NoReturn
-
-from danlu import __version__
 
 # name -> (module, one line of help)
 COMMANDS = {
     "up": ("danlu.cli.up", "start a Kubernetes in one process on this machine"),
-    "down": ("danlu.cli.down", "stop it, and the pods it runs"),
-    "status": ("danlu.cli.status", "say whether it runs, where, and how pods are run"),
+    "down": ("danlu.cli.down", "stop it and the pods it runs; objects and volumes stay"),
+    "status": ("danlu.cli.status", "say whether it runs, where, and how pods are run here"),
     "kubeconfig": ("danlu.cli.kubeconfig", "print the path of its kubeconfig, or merge it into your own"),
     "images": ("danlu.cli.images", "list the image catalogue, or build one of its environments"),
     "data": ("danlu.cli.data", "fetch the data sets of the examples"),
     "version": ("danlu.cli.version", "print the version"),
 }
+SHOW_TRACEBACK = "DANLU_TRACEBACK"  # set: an unexpected error shows where it happened
 
 
 class CommandError(Exception):
     """Something the user can mend; the message is one clear line."""
 
+    exit_code = 1
+
+
+class UsageError(CommandError):
+    """The command line asks for something that cannot be."""
+
+    exit_code = 2
+
+
+class _Formatter(argparse.HelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26, width=min(_columns(), 100))
+
 
 class Parser(argparse.ArgumentParser):
+    def __init__(self, prog: str, description: str) -> None:
+        super().__init__(prog=prog, description=description, formatter_class=_Formatter, allow_abbrev=False)
+
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"danlu: {message}\nTry `{self.prog} --help`.\n")
+        message = message.removeprefix("argument ")
+        self.exit(UsageError.exit_code, f"danlu: {message}; `{self.prog} --help` tells more\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    top = Parser(
-        prog="danlu",
-        description="Danlu 丹炉: build and train AI models with Kubernetes' own YAML, on this machine or on a cluster.",
-        epilog="`danlu COMMAND --help` tells more about one command.",
-    )
-    top.add_argument("--version", action="version", version=f"danlu {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser, required=True)
-    for name, (_, text) in COMMANDS.items():
-        commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", add_help=False)
-    return top
+def _columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size((100, 24)).columns
 
 
-def command_parser(name: str) -> argparse.ArgumentParser:
+def overview() -> str:
+    width = max(map(len, COMMANDS)) + 3
+    lines = [
+        "Danlu 丹炉: build and train AI models with Kubernetes' own YAML, on this machine or on a cluster.",
+        "",
+        "usage: danlu COMMAND [OPTIONS]",
+        "",
+        *(f"  {name:<{width}}{text}" for name, (_, text) in COMMANDS.items()),
+        "",
+        "`danlu COMMAND --help` tells more about one command.",
+    ]
+    return "\n".join(lines)
+
+
+def command_parser(name: str) -> Parser:
     module, text = COMMANDS[name]
-    command = Parser(prog=f"danlu {name}", description=text[0].upper() + text[1:] + ".")
+    command = Parser(f"danlu {name}", text[0].upper() + text[1:] + ".")
     command.add_argument(
-        "--data-dir", type=Path, metavar="DIR", help="where everything is kept (default: $DANLU_HOME or ~/.danlu)"
+        "--data-dir", type=Path, metavar="DIR", help="where everything is kept (default: $DANLU_HOME, else ~/.danlu)"
     )
     importlib.import_module(module).arguments(command)
     return command
@@ -59,15 +87,41 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> None:
     words = sys.argv[1:] if argv is None else argv
-    chosen, rest = parser().parse_known_args(words[:1])[0], words[1:]
-    arguments = command_parser(chosen.command).parse_intermixed_args(rest)
-    module = importlib.import_module(COMMANDS[chosen.command][0])
     try:
-        sys.exit(module.run(arguments))
+        sys.exit(_run(words))
     except CommandError as error:
         print(f"danlu: {error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nobody reads; the interpreter must not complain at its end
         sys.exit(141)
+    except Exception as error:
+        if os.environ.get(SHOW_TRACEBACK):
+            traceback.print_exc()
+        print(f"danlu: {_unexpected(error)}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _unexpected(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    place = f"set {SHOW_TRACEBACK}=1 to see where"
+    return f"a mistake in Danlu: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''} ({place})"
+
+
+def _run(words: list[str]) -> int:
+    if not words:
+        print(overview())
+        return UsageError.exit_code
+    name, rest = words[0], words[1:]
+    if name in ("-h", "--help", "help"):
+        print(overview())
+        return 0
+    if name == "--version":
+        name = "version"
+    if name not in COMMANDS:
+        raise UsageError(f"there is no command {name!r}; `danlu --help` lists them")
+    arguments = command_parser(name).parse_intermixed_args(rest)
+    return int(importlib.import_module(COMMANDS[name][0]).run(arguments))

@@ -1,4 +1,4 @@
-"""The platform's kinds on the embedded cluster: their CRDs and controllers, as the operator would run them elsewhere."""
+"""The platform's kinds on the embedded cluster: their CRDs and controllers, as an operator would run them elsewhere."""
 
 from __future__ import annotations
 

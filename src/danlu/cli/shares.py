@@ -8,6 +8,7 @@ from danlu.meta import quantity
 from danlu.settings import NodeShare
 
 MAX_NODES = 500
+EXAMPLES = {"cpu": "cpu=2 or cpu=500m", "memory": "memory=4Gi", "gpu": "gpu=1", "gpus": "gpu=1"}
 
 
 def parse_nodes(text: str) -> list[NodeShare]:
@@ -29,20 +30,28 @@ def parse_nodes(text: str) -> list[NodeShare]:
 def _share(text: str) -> NodeShare:
     name, _, rest = text.strip().partition(":")
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", name):
-        raise ValueError(f"{name!r} is not a name for a node (lower case letters, digits, - and .)")
+        raise ValueError(f"{name!r} is not a name for a node; it has lower case letters, digits, - and .")
     share = NodeShare(name)
     for part in filter(None, rest.split(",")):
-        what, _, amount = part.partition("=")
+        what, _, amount = part.strip().partition("=")
+        if what not in ("cpu", "memory", "gpu", "gpus"):
+            raise ValueError(f"{what!r} is not known; a node has cpu, memory and gpu")
         try:
             value = quantity.parse(amount)
         except ValueError:
-            raise ValueError(f"{amount!r} is not an amount of {what}") from None
+            raise ValueError(f"{amount!r} is not an amount of {what}; write for instance {EXAMPLES[what]}") from None
         if what == "cpu":
-            share.cpu = value.milli() / 1000
+            share.cpu = _positive(value.milli(), part) / 1000
         elif what == "memory":
-            share.memory = value.value()
-        elif what in ("gpu", "gpus"):
-            share.gpus = value.value()
+            share.memory = _positive(value.value(), part)
+        elif value.milli() % 1000 or value.value() < 0:
+            raise ValueError(f"{part.strip()}: GPUs come whole")
         else:
-            raise ValueError(f"{what!r} is not known; a node has cpu, memory and gpu")
+            share.gpus = value.value()
     return share
+
+
+def _positive(amount: int, part: str) -> int:
+    if amount <= 0:
+        raise ValueError(f"{part.strip()}: a node needs more than that")
+    return amount

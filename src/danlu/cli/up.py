@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import json
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from danlu import __version__
-from danlu.cli.main import CommandError
+from danlu.cli.main import SHOW_TRACEBACK, CommandError, UsageError
 from danlu.cli.place import data_directory
 from danlu.cli.shares import parse_nodes
 from danlu.embedded.storage import DataDirectoryError
@@ -56,7 +58,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     settings = _settings(arguments)
-    if arguments.detach:
+    if arguments.detach and arguments.ready_fd is None:
         return _detach(arguments)
     _set_up_logging(arguments.verbose)
     report = _reporter(arguments)
@@ -69,11 +71,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _settings(arguments: argparse.Namespace) -> ClusterSettings:
     if arguments.port is not None and not 0 <= arguments.port <= 65535:
-        raise CommandError(f"--port {arguments.port} is not a port; choose 1 to 65535, or 0 for any free one")
+        raise UsageError(f"--port {arguments.port} is not a port; choose 1 to 65535, or 0 for any free one")
+    if arguments.fake_gpus < 0:
+        raise UsageError(f"--fake-gpus {arguments.fake_gpus} is less than none")
     try:
         nodes = parse_nodes(arguments.nodes)
     except ValueError as error:
-        raise CommandError(f"--nodes: {error}") from error
+        raise UsageError(f"--nodes: {error}") from error
     return ClusterSettings(
         data_dir=arguments.data_dir or default_home(),
         host=arguments.host,
@@ -91,11 +95,16 @@ def _set_up_logging(verbose: bool) -> None:
 
 
 def _explain(error: Exception, settings: ClusterSettings) -> str:
-    if isinstance(error, OSError) and error.errno in (98, 48):
+    if not isinstance(error, OSError):
+        return str(error)
+    if error.errno == errno.EADDRINUSE:
         return f"port {settings.port} of {settings.host} is taken; choose another with --port (0: any free one)"
+    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+        return f"--host {settings.host} is no address of this machine; leave it out for 127.0.0.1"
     if isinstance(error, PermissionError) and error.filename is None:
         return f"port {settings.port} may not be used by this account; choose one from 1024 on with --port"
-    return str(error)
+    where = f" ({error.filename})" if error.filename else ""
+    return f"it could not start: {error.strerror or error}{where}"
 
 
 def _run_loop(main: Coroutine[Any, Any, int]) -> int:
@@ -172,12 +181,12 @@ def _detach(arguments: argparse.Namespace) -> int:
     except DataDirectoryError as error:
         raise CommandError(str(error)) from error
     read_end, write_end = os.pipe()
-    words = [word for word in sys.argv[1:] if word not in ("--detach", "-d")]
-    command = [sys.executable, "-m", "danlu", *words, "--ready-fd", str(write_end)]
+    command = [sys.executable, "-m", "danlu", *sys.argv[1:], "--ready-fd", str(write_end)]
     with directory.log.open("ab") as log:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(write_end,), start_new_session=True
-        )
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(write_end,), start_new_session=True,
+            env={**os.environ, SHOW_TRACEBACK: "1"},
+        )  # fmt: skip
     os.close(write_end)
     outcome = _wait(child, read_end)
     if outcome is None:

@@ -45,6 +45,7 @@ class DataDirectory:
 
     def prepare(self) -> None:
         """Makes it. The directory holds the keys of the cluster, so nobody else may look inside."""
+        self.check()
         try:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
             probe = self.root / f".writable-{os.getpid()}"
@@ -54,6 +55,19 @@ class DataDirectory:
             raise DataDirectoryError(
                 f"cannot write to {self.root}: {error.strerror}; choose another with --data-dir or DANLU_HOME"
             ) from error
+
+    def check(self) -> None:
+        """For commands that only look: what is there can be a data directory of this account, or nothing is there."""
+        choose = "choose another with --data-dir or DANLU_HOME"
+        try:
+            is_folder = self.root.is_dir()
+            if not is_folder and os.path.lexists(self.root):
+                raise DataDirectoryError(f"{self.root} is a file, not a directory; {choose}")
+            mine = not is_folder or os.access(self.root, os.R_OK | os.X_OK)
+        except PermissionError:
+            mine = False
+        if not mine:
+            raise DataDirectoryError(f"{self.root} belongs to another account; {choose}")
 
     def acquire(self) -> None:
         """Takes the directory for this process until it ends, however it ends."""
@@ -73,9 +87,7 @@ class DataDirectory:
         """Leaves word for `danlu status`, `danlu down` and a second `danlu up`."""
         partial = self._running_path.with_suffix(".new")
         partial.write_text(
-            json.dumps(
-                {"pid": running.pid, "url": running.url, "started": running.started, "version": running.version}
-            )
+            json.dumps({"pid": running.pid, "url": running.url, "started": running.started, "version": running.version})
         )
         partial.replace(self._running_path)
 
