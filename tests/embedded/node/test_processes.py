@@ -64,6 +64,22 @@ def said(container: Container) -> str:
     return Path(container.spec["log"]).read_text()
 
 
+async def test_a_program_that_is_over_before_we_look(containers: Containers, monkeypatch: pytest.MonkeyPatch) -> None:
+    spawn = containers.spawner.spawn
+
+    async def spawn_and_dawdle(folder: str) -> None:
+        await spawn(folder)
+        for _ in range(1000):
+            if (Path(folder) / "exit.json").exists() and not (Path(folder) / "shim.sock").exists():
+                return
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(containers.spawner, "spawn", spawn_and_dawdle)
+    container = await start(containers, ["true"])
+    assert container.exit is not None
+    assert container.exit["exit_code"] == 0
+
+
 async def test_output_and_exit_code(containers: Containers) -> None:
     container = await start(containers, ["sh", "-c", "echo out; echo err >&2; exit 3"])
     exit = await ended(containers, container)

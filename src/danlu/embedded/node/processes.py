@@ -233,12 +233,22 @@ class Containers:
         self._by_id[container.id] = container
         try:
             await self.spawner.spawn(str(folder))
-            self.follow(container)
+            self._follow_started(container)
         except (ProcessError, OSError):
             del self._by_id[container.id]
             raise
         await container.settled.wait()
         return container
+
+    def _follow_started(self, container: Container) -> None:
+        try:
+            self.follow(container)
+        except OSError:
+            # A program as short as `true` can be over, and its shim gone, before we connect.
+            ended = read_exit(container.folder)
+            if ended is None:
+                raise
+            self._settle(container, ended)
 
     def follow(self, container: Container) -> None:
         """Connects to the shim; raises OSError when none answers."""
