@@ -23,6 +23,12 @@ class PlatformSettings:
     gang: str = "none"
     # Where notebooks and TensorBoards are reached, before their path: the console's address.
     console_url: str = ""
+    # Seconds between two questions to a notebook what it is doing.
+    scan_interval_s: float = 300.0
+    # Seconds without kernel, terminal, page or ssh activity after which a notebook counts as idle.
+    idle_after_s: float = 3600.0
+    # Seconds a notebook may be idle before it is suspended; None: never.
+    cull_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,11 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A CEL rule of the CRD; `at` is where it stands in the schema: "" the whole object, "spec" …"""
+    """A CEL rule of the CRD.
+
+    `at` is where it stands in the schema: "" the whole object, "spec", "spec.replicas.*" each value of a map,
+    "spec.list.[]" each element of a list.
+    """
 
     rule: str
     message: str = ""

@@ -8,15 +8,23 @@ from collections.abc import Sequence
 
 from danlu.client.client import Client
 from danlu.errors import ApiError
+from danlu.kinds import pytorchjob
 from danlu.kinds.crd import definition
+from danlu.kinds.notebook import kind as notebook
 from danlu.kinds.platform import PlatformKind, PlatformSettings
+from danlu.kinds.project import kind as project
+from danlu.kinds.tensorboard import kind as tensorboard
 from danlu.meta import conditions
 from danlu.meta.wellknown import CUSTOM_RESOURCE_DEFINITION
 from danlu.runtime.manager import Manager
 
 log = logging.getLogger("danlu.kinds")
 
-REGISTRY: tuple[PlatformKind, ...] = ()
+REGISTRY: tuple[PlatformKind, ...] = (
+    notebook.KIND,
+    tensorboard.KIND,
+    project.KIND,
+)
 MANAGER = "danlu"
 ESTABLISHED_SECONDS = 30.0
 

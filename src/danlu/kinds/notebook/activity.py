@@ -1,0 +1,87 @@
+"""Asks a notebook what it is doing: JupyterLab's REST API (kernels, terminals, status) and the SSH server beside it.
+
+Through the API server's proxy, which reaches pods wherever the operator runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from danlu.client.client import Client
+from danlu.errors import ApiError
+from danlu.kinds._served import shape
+from danlu.kinds._served.observing import Activity
+from danlu.kinds.notebook import programs
+from danlu.meta.clock import parse_time
+from danlu.meta.kind import Object
+from danlu.meta.wellknown import POD, SECRET
+
+TIMEOUT_S = 5.0
+
+
+async def ask(client: Client, obj: Object, pod: Object, now: datetime) -> Activity | None:
+    if obj["spec"].get("type", "jupyter") != "jupyter":
+        return None
+    namespace = obj["metadata"]["namespace"]
+    base = programs.base_path(namespace, obj["metadata"]["name"])
+    port = programs.PORTS["jupyter"]
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            secret = await client.get(SECRET, f"managed-notebook-{shape.digits(obj)}", namespace)
+            token = base64.b64decode(secret["data"]["token"]).decode()
+            status, kernels, terminals, ssh = await asyncio.gather(
+                _get(client, pod, port, f"{base}api/status", token),
+                _get(client, pod, port, f"{base}api/kernels", token),
+                _get(client, pod, port, f"{base}api/terminals", token, absent=[]),
+                _ssh(client, obj, pod),
+            )
+    except (ApiError, TimeoutError, OSError, ValueError, KeyError):
+        return None
+    return judge(status, kernels, terminals, ssh, now)
+
+
+def judge(status: Any, kernels: Any, terminals: Any, ssh: Any, now: datetime) -> Activity:
+    """The latest of all that is told. A kernel that computes is activity in itself, however long it says nothing."""
+    stamps = [status.get("last_activity"), *(k.get("last_activity") for k in kernels)]
+    stamps += [t.get("last_activity") for t in terminals]
+    busy = any(k.get("execution_state") in ("busy", "starting", "restarting") for k in kernels)
+    last_ssh = parse_time(ssh["lastActivity"]) if ssh and ssh.get("lastActivity") else None
+    if ssh and ssh.get("connections"):
+        busy = True
+    return Activity(_latest([*map(_time, stamps), last_ssh]), busy, now, last_ssh)
+
+
+async def _ssh(client: Client, obj: Object, pod: Object) -> Any:
+    if not (obj["spec"].get("ssh") or {}).get("enabled"):
+        return None
+    return await _get(client, pod, programs.SSH_ACTIVITY_PORT, "/", "", absent=None)
+
+
+_RAISE = object()
+
+
+async def _get(client: Client, pod: Object, port: int, path: str, token: str, absent: Any = _RAISE) -> Any:
+    meta = pod["metadata"]
+    where = POD.path(meta["namespace"], f"{meta['name']}:{port}", "proxy") + path
+    try:
+        answer = await client.request("GET", where, [("token", token)] if token else [])
+    except ApiError:
+        if absent is _RAISE:
+            raise
+        return absent
+    body = answer.body if isinstance(answer.body, bytes) else b"".join([chunk async for chunk in answer.body])
+    return orjson.loads(body)
+
+
+def _time(text: str | None) -> datetime | None:
+    return parse_time(text) if text else None
+
+
+def _latest(moments: Iterable[datetime | None]) -> datetime | None:
+    return max((m for m in moments if m is not None), default=None)

@@ -1,0 +1,67 @@
+"""The command lines of the programs in a notebook's pod."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+PORTS = {"jupyter": 8888, "rstudio": 8787}
+SSH_PORT = 2222
+SSH_ACTIVITY_PORT = 2223
+FOLDER = "/etc/danlu/notebook"  # where the ConfigMap is mounted
+KEYS_FOLDER = "/etc/danlu/authorized-keys"
+ADDRESS = "$(NB_ADDRESS)"
+
+
+def base_path(namespace: str, name: str) -> str:
+    return f"/t9k/notebooks/projects/{namespace}/name/{name}/"
+
+
+def jupyter(base: str, home: str) -> list[str]:
+    """The token comes from the environment (JUPYTER_TOKEN), so that it is in no process list."""
+    found = [
+        "jupyter", "lab", f"--ip={ADDRESS}", f"--port={PORTS['jupyter']}", "--no-browser", "--allow-root",
+        "--ServerApp.port_retries=0",
+        f"--ServerApp.base_url={base}",
+        # Host names are checked by whoever stands before it: it is always reached through a proxy.
+        "--ServerApp.allow_remote_access=True",
+        "--ServerApp.trust_xheaders=True",
+        "--ServerApp.terminals_enabled=True",
+    ]  # fmt: skip
+    if home:
+        found.append(f"--ServerApp.root_dir={home}")
+    return found
+
+
+def rstudio(base: str) -> list[str]:
+    missing = "RStudio Server is not installed in this image: there is no program rserver on its PATH"
+    return [
+        "sh",
+        "-c",
+        f"command -v rserver >/dev/null || {{ echo '{missing}' | tee /dev/termination-log; exit 127; }}; "
+        'exec rserver --server-daemonize=0 --auth-none=1 --server-user="$(id -un)" '
+        f'--www-address="$NB_ADDRESS" --www-port={PORTS["rstudio"]} --www-root-path={base.rstrip("/")}',
+    ]
+
+
+def with_ssh(command: list[str]) -> list[str]:
+    """The SSH server shares the container, so that whoever logs in sees the same files, programs and devices."""
+    start = (
+        f"(while :; do python3 {FOLDER}/ssh_server.py; sleep 5; done) & "
+        'exec "$@"'
+    )  # fmt: skip
+    return ["sh", "-c", start, "notebook", *command]
+
+
+def ssh_check() -> list[str]:
+    """Ends well in any case; what is missing is its termination message, which the Notebook's condition repeats."""
+    missing = "the image has neither the Python package asyncssh nor an sshd"
+    return [
+        "sh",
+        "-c",
+        f"python3 -c 'import asyncssh' 2>/dev/null || command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || "
+        f"echo '{missing}' >/dev/termination-log",
+    ]
+
+
+def ssh_program() -> str:
+    return files(__package__).joinpath("ssh_server.py").read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+"""`kubectl get project`: a namespace that people work in: its quota and its default scheduler."""

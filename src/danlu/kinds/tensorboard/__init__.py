@@ -1,0 +1,1 @@
+"""`kubectl get tensorboard`: a TensorBoard server over log files on claims."""
