@@ -165,7 +165,8 @@ class Catalogue:
 
     def entries(self) -> list[dict[str, Any]]:
         """All image entries, in the order in which they are asked."""
-        return [*(self._of_user().get("images") or ()), *(self._built_in.get("images") or ())]
+        own = [_located(entry, self._user_file.parent) for entry in self._of_user().get("images") or ()]
+        return own + [_located(entry, Path(__file__).parent) for entry in self._built_in.get("images") or ()]
 
     def resolve(self, name: str) -> Image:
         """Raises ImageError in strict mode when nothing real stands behind the name."""
@@ -215,6 +216,18 @@ class Catalogue:
         if stamp != self._user_stamp:
             self._user, self._user_stamp = _read(self._user_file), stamp
         return self._user
+
+
+def _located(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The entry with its files found: relative ones lie beside the catalogue that names them."""
+    if not entry.get("files"):
+        return entry
+    return {**entry, "files": {target: str(folder / source) for target, source in entry["files"].items()}}
+
+
+def data_folder() -> Path:
+    """Where `danlu data get` keeps data sets on this machine; containers find it at $DANLU_DATA."""
+    return cache_folder().parent / "data"
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from pathlib import Path
 
 from danlu.embedded.node import environment, logs
 from danlu.embedded.node.context import NodeContext
-from danlu.embedded.node.images import Image
+from danlu.embedded.node.images import Image, data_folder
 from danlu.embedded.node.sandbox import Mount, Sandbox
 from danlu.embedded.node.shim import LaunchSpec
 from danlu.embedded.node.volumes import PreparedVolumes
 from danlu.meta.kind import Object
 from danlu.meta.quantity import parse
 
+DATA_PLACE = "/danlu/data"  # the machine's data sets, read-only
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -135,6 +136,8 @@ def _variables(
     home = "/root" if not security.get("runAsUser") else "/"
     found = environment.runtime_defaults(pod, home) | image.variables()
     found["DANLU_POD_IP"] = (pod.get("status") or {}).get("podIP", "")
+    if data_folder().is_dir():
+        found["DANLU_DATA"] = DATA_PLACE
     if container.get("tty"):
         found["TERM"] = "xterm"
     limit = (container.get("resources") or {}).get("limits", {}).get("cpu")
@@ -167,6 +170,8 @@ async def _mounts(
 
     for path in image.paths():
         add(path, path, read_only=True, is_file=False)
+    if data_folder().is_dir():
+        add(str(data_folder()), DATA_PLACE, read_only=True, is_file=False)
     for source, target in (await _own_files(pod, context)).items():
         # The hosts file is shared by the namespace: one pod must not write into the others'.
         add(source, target, read_only=target == "/etc/hosts", is_file=True)

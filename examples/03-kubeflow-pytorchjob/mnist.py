@@ -1,0 +1,1 @@
+../../src/danlu/embedded/node/contents/pytorch_mnist.py
