@@ -1,0 +1,1 @@
+"""Pure facts about Kubernetes objects: names, labels, quantities, patches, schemas. Nothing here does I/O or waits."""
