@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.house.tree import ROOT
 
 import danlu
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.builtin import BUILTINS
-from tests.house.tree import ROOT
 
 PUBLIC = {"__version__"}
 """What `import danlu` offers to users. A name that is added here is promised to them."""

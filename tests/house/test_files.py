@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from tests.house.tree import ROOT, text_of, tracked
 
 MOST_LINES = 800
