@@ -1,8 +1,8 @@
 """From a kind's typed classes to its CustomResourceDefinition.
 
-msgspec writes JSON schema; Kubernetes wants the structural subset of OpenAPI v3: references are put in place, unions with
-null become optional fields, pod templates get Kubernetes' own schema. Defaults of the classes are the controller's, not
-the API's: the stored object stays as the user wrote it, unless a field asks for it (`stored_default`).
+msgspec writes JSON schema; Kubernetes wants the structural subset of OpenAPI v3: references are put in place, unions
+with null become optional fields, pod templates get Kubernetes' own schema. Defaults of the classes are the
+controller's, not the API's: the stored object stays as the user wrote it, unless a field asks (`stored_default`).
 """
 
 from __future__ import annotations
@@ -83,6 +83,10 @@ def _column(column: PrinterColumn) -> Object:
     return found
 
 
+BELOW = {"*": "additionalProperties", "[]": "items"}
+"""Steps of a rule's place that are no field: the values of a map, the elements of a list."""
+
+
 def object_schema(platform: PlatformKind) -> Object:
     schema: Object = {
         "type": "object",
@@ -98,7 +102,7 @@ def object_schema(platform: PlatformKind) -> Object:
     for rule in platform.rules:
         place = schema
         for step in filter(None, rule.at.split(".")):
-            place = place["properties"][step]
+            place = place[BELOW[step]] if step in BELOW else place["properties"][step]
         place.setdefault("x-kubernetes-validations", []).append(_rule(rule))
     return schema
 
@@ -122,7 +126,8 @@ def structural(struct: type[msgspec.Struct]) -> Object:
 
 
 KEPT = (
-    "description", "type", "format", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern",
+    "description", "type", "format", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+    "minProperties", "maxProperties", "pattern",
 )  # fmt: skip
 
 
@@ -143,10 +148,7 @@ def _structural(schema: Mapping[str, Any], components: Mapping[str, Any]) -> Obj
     if isinstance(found.get("type"), list):
         found["type"] = next(one for one in found["type"] if one != "null")
     if "properties" in schema:
-        found["properties"] = {
-            name: _structural(inner, components)
-            for name, inner in schema["properties"].items()
-        }
+        found["properties"] = {name: _structural(inner, components) for name, inner in schema["properties"].items()}
         if schema.get("required"):
             found["required"] = list(schema["required"])
     if "items" in schema and isinstance(schema["items"], Mapping):
@@ -168,7 +170,8 @@ def _own(schema: Mapping[str, Any]) -> Object:
 QUANTITY: Object = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
     "x-kubernetes-int-or-string": True,
-    "pattern": r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$",
+    "pattern": r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
+    r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$",
 }
 SPECIAL: dict[str, Object] = {
     "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
@@ -231,7 +234,7 @@ def _from_kubernetes(schema: Mapping[str, Any]) -> Object:
 
 
 def _require_keys(found: Object) -> None:
-    """A list-map's keys must be required or have a default; where Kubernetes' own schema has neither, it is a plain list."""
+    """A list-map's keys must be required or have a default; where the schema has neither, it is a plain list."""
     if found.get("x-kubernetes-list-type") != "map":
         return
     items = found["items"]

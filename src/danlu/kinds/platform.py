@@ -19,7 +19,8 @@ class PlatformSettings:
 
     # Pods of one node share its network (the embedded node): two jobs must not use the same port.
     shared_network: bool = False
-    # Which engine places the pods of a job together: "none", "t9k" (embedded), "volcano", "coscheduling", "kube", "kueue"
+    # Which engine places the pods of a job together: "none", "t9k" (embedded), "volcano",
+    # "coscheduling", "kube", "kueue"
     gang: str = "none"
     # Where notebooks and TensorBoards are reached, before their path: the console's address.
     console_url: str = ""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from danlu.client.client import Client
 from danlu.errors import ApiError
-from danlu.kinds import pytorchjob
 from danlu.kinds.crd import definition
 from danlu.kinds.notebook import kind as notebook
 from danlu.kinds.platform import PlatformKind, PlatformSettings
 from danlu.kinds.project import kind as project
+from danlu.kinds.pytorchjob import kind as pytorchjob
 from danlu.kinds.tensorboard import kind as tensorboard
 from danlu.meta import conditions
 from danlu.meta.wellknown import CUSTOM_RESOURCE_DEFINITION
@@ -21,6 +21,7 @@ from danlu.runtime.manager import Manager
 log = logging.getLogger("danlu.kinds")
 
 REGISTRY: tuple[PlatformKind, ...] = (
+    pytorchjob.KIND,
     notebook.KIND,
     tensorboard.KIND,
     project.KIND,
@@ -49,9 +50,7 @@ async def _install(client: Client, kind: PlatformKind) -> None:
         found = await client.get(CUSTOM_RESOURCE_DEFINITION, name)
 
 
-def add_controllers(
-    manager: Manager, settings: PlatformSettings, kinds: Sequence[PlatformKind] = REGISTRY
-) -> None:
+def add_controllers(manager: Manager, settings: PlatformSettings, kinds: Sequence[PlatformKind] = REGISTRY) -> None:
     for kind in kinds:
         if kind.controller is not None:
             manager.add(kind.controller(manager, settings))

@@ -9,17 +9,19 @@ from danlu.runtime.controller import Controller
 from danlu.runtime.manager import Manager
 from danlu.runtime.moments import Clock, utc_now
 from danlu.runtime.queue import Queue
-from danlu.runtime.reconcile import EventNote, Outcome, Request
+from danlu.runtime.reconcile import Creation, EventNote, Outcome, Refusal, Request
 from danlu.runtime.recorder import EventRecorder
 
 __all__ = [
     "Clock",
     "Controller",
+    "Creation",
     "EventNote",
     "EventRecorder",
     "Manager",
     "Outcome",
     "Queue",
+    "Refusal",
     "Request",
     "utc_now",
 ]

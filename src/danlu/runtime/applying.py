@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping
-from typing import Any
+import itertools
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from danlu import errors
 from danlu.client.client import Client
 from danlu.client.informer import Informer
-from danlu.meta import wellknown
+from danlu.meta import owners, wellknown
 from danlu.meta.kind import Kind, Object
-from danlu.runtime.reconcile import Outcome
+from danlu.runtime.reconcile import Creation, Outcome, Refusal
 from danlu.runtime.recorder import EventRecorder
 
+Result = TypeVar("Result")
 Observed = Mapping[tuple[str, str], Informer]
 """Informers by (apiVersion, kind): where the live state of children is looked up."""
 
@@ -38,14 +41,44 @@ class Applier:
 
     async def carry_out(self, kind: Kind, parent: Object, outcome: Outcome) -> None:
         """Children first, status last: a status never tells of what has not been written."""
-        for child in outcome.delete:
-            await self._delete(child)
-        for child in outcome.apply:
-            await self.apply(child)
+        await self.carry_out_children(parent, outcome)
+        await self.tell(kind, parent, outcome)
+
+    async def carry_out_children(self, parent: Object, outcome: Outcome) -> list[Refusal]:
+        """What the server would not take is told as a warning about the parent, and answered."""
+        # Applied before deleted: what is to be remembered of a child must be written down before the child goes.
+        await _all(self.apply(child) for child in outcome.apply)
+        await _all(self._delete(child) for child in outcome.delete)
+        refusals: list[Refusal] = []
+        for _, wave in itertools.groupby(outcome.create, key=lambda creation: str(creation.obj["kind"])):
+            refusals += filter(None, await _all(self._create(parent, creation) for creation in wave))
+        return refusals
+
+    async def tell(self, kind: Kind, parent: Object, outcome: Outcome) -> None:
         if outcome.status is not None:
             await write_status(self.client, kind, parent, outcome.status)
         for note in outcome.events:
             self.recorder.event(note.about or parent, note.type, note.reason, note.message)
+
+    async def _create(self, parent: Object, creation: Creation) -> Refusal | None:
+        obj = creation.obj
+        kind = self.kind_of(obj)
+        try:
+            await self.client.create(kind, obj, obj["metadata"].get("namespace"))
+        except errors.AlreadyExists as error:
+            live = await self.client.get(kind, obj["metadata"]["name"], obj["metadata"].get("namespace"))
+            if owners.is_controlled_by(live, parent):
+                return None  # ours, and the cache was behind
+            return self._refused(parent, creation, error)
+        except (errors.Forbidden, errors.Invalid, errors.BadRequest) as error:
+            return self._refused(parent, creation, error)
+        if creation.made is not None:
+            self.recorder.event(parent, creation.made.type, creation.made.reason, creation.made.message)
+        return None
+
+    def _refused(self, parent: Object, creation: Creation, error: errors.ApiError) -> Refusal:
+        self.recorder.warning(parent, creation.refused, f"Error creating: {error.message}")
+        return Refusal(creation.obj, error.message)
 
     async def apply(self, wanted: Object) -> Object:
         kind = self.kind_of(wanted)
@@ -78,6 +111,18 @@ class Applier:
             await self.client.delete(
                 self.kind_of(child), meta["name"], meta.get("namespace"), propagation="Background", uid=meta.get("uid")
             )
+
+
+async def _all(tasks: Iterable[Awaitable[Result]]) -> list[Result]:
+    """At the same time, so that their writes share a sync to disk; the first failure is raised when all have ended."""
+    waiting = list(tasks)
+    if len(waiting) == 1:
+        return [await waiting[0]]
+    done = await asyncio.gather(*waiting, return_exceptions=True)
+    for one in done:
+        if isinstance(one, BaseException):
+            raise one
+    return [one for one in done if not isinstance(one, BaseException)]
 
 
 async def write_status(client: Client, kind: Kind, obj: Object, status: Mapping[str, Any]) -> Object:

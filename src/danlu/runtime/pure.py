@@ -2,24 +2,35 @@
 
 `reconcile(obj, observed, now) -> Outcome` sees the object and the children it controls, by kind, as they are in the
 cache. What it returns is carried out by `applying`; what it said before is not remembered.
+
+What the server refuses to create is shown to the function in a second look, so that the status can tell of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 from danlu.client.informer import controller_uid
 from danlu.meta.kind import Kind, Object
 from danlu.runtime.applying import Applier
 from danlu.runtime.controller import DEFAULT_WORKERS, Controller
 from danlu.runtime.manager import Manager
-from danlu.runtime.reconcile import Outcome, Request
+from danlu.runtime.reconcile import Outcome, Refusal, Request
 
 Children = Mapping[Kind, Sequence[Object]]
-PureReconcile = Callable[[Object, Children, datetime], Outcome]
+Seen = TypeVar("Seen")
+PureReconcile = Callable[[Object, Seen, datetime], Outcome]
+Observe = Callable[[Object, Children, Sequence[Refusal]], Seen]
+"""What the function is to see: made of the object, its children, and what was refused in the attempt just made."""
 
 BY_CONTROLLER = "controller"
+RETRY_REFUSED_S = 5.0  # a quota may be raised, a name may become free: nobody tells us
+
+
+def children_only(_obj: Object, children: Children, _refused: Sequence[Refusal]) -> Children:
+    return children
 
 
 def pure_controller(
@@ -27,23 +38,42 @@ def pure_controller(
     name: str,
     kind: Kind,
     owns: Sequence[Kind],
-    reconcile: PureReconcile,
+    reconcile: PureReconcile[Children],
     *,
     workers: int = DEFAULT_WORKERS,
 ) -> Controller:
     """`name` is the field manager and the source of events; children in `owns` wake the object that controls them."""
+    return observing_controller(manager, name, kind, owns, children_only, reconcile, workers=workers)
+
+
+def observing_controller(
+    manager: Manager,
+    name: str,
+    kind: Kind,
+    owns: Iterable[Kind],
+    observe: Observe[Seen],
+    reconcile: PureReconcile[Seen],
+    *,
+    workers: int = DEFAULT_WORKERS,
+) -> Controller:
+    """As `pure_controller`, for a function that must see more than the children."""
     parents = manager.informer(kind)
     children = {child: manager.informer(child) for child in owns}
-    applier = Applier(manager.client, name, manager.recorder(name), children.values())
+    applier = Applier(manager.client, name, manager.recorder(name), (*children.values(), parents))
 
     async def run(request: Request) -> Outcome | None:
         obj = parents.get(request.namespace, request.name)
-        if obj is None:
-            return None
+        if obj is None or obj["metadata"].get("deletionTimestamp"):
+            return None  # its children go with it
         uid = obj["metadata"]["uid"]
-        observed = {child: informer.by_index(BY_CONTROLLER, uid) for child, informer in children.items()}
-        outcome = reconcile(obj, observed, manager.clock())
-        await applier.carry_out(kind, obj, outcome)
+        found = {child: informer.by_index(BY_CONTROLLER, uid) for child, informer in children.items()}
+        outcome = reconcile(obj, observe(obj, found, ()), manager.clock())
+        refused = await applier.carry_out_children(obj, outcome)
+        if refused:
+            again = reconcile(obj, observe(obj, found, refused), manager.clock())
+            outcome.status = again.status
+            outcome.requeue_after = min(outcome.requeue_after or RETRY_REFUSED_S, RETRY_REFUSED_S)
+        await applier.tell(kind, obj, outcome)
         return outcome
 
     controller = Controller(name, run, workers=workers)

@@ -32,10 +32,30 @@ class EventNote:
     about: Object | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A child that is made once and then left alone, such as a pod: its name must be free, or be its own."""
+
+    obj: Object
+    made: EventNote | None = None  # recorded when the server has it
+    refused: str = "FailedCreate"  # reason of the warning when the server does not take it
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the server said to a creation, in its own words."""
+
+    obj: Object
+    message: str
+
+
 @dataclass(slots=True)
 class Outcome:
+    """Carried out in this order; what stands in one list is done at the same time."""
+
     apply: list[Object] = field(default_factory=list)  # children, each whole as this controller wants it
     delete: list[Object] = field(default_factory=list)  # children to delete, as observed
+    create: list[Creation] = field(default_factory=list)  # one kind after the other, in the order given
     status: dict[str, Any] | None = None  # the whole status; None leaves it alone
     events: list[EventNote] = field(default_factory=list)
     requeue_after: float | None = None  # seconds

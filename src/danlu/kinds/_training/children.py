@@ -1,0 +1,102 @@
+"""The pod and the headless service of one replica."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from danlu.kinds._training.job import ALWAYS, NEVER, ON_FAILURE, Job, Replica
+from danlu.meta import objects, owners
+from danlu.meta.kind import Object
+
+IN_PLACE = (ALWAYS, ON_FAILURE, NEVER)
+
+
+def pod(
+    job: Job,
+    replica: Replica,
+    *,
+    labels: Mapping[str, str],
+    restart: str,
+    annotations: Mapping[str, str] | None = None,
+    scheduler: str = "",
+) -> Object:
+    """The replica's template as a pod; labels of ours win over the template's. `restart` is the pod's own policy."""
+    template = replica.role.template
+    meta = template.get("metadata") or {}
+    spec = objects.copy(template.get("spec") or {})
+    spec["restartPolicy"] = restart
+    if scheduler and not spec.get("schedulerName"):
+        spec["schedulerName"] = scheduler
+    made: Object = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": replica.name,
+            "namespace": job.namespace,
+            "labels": {**(meta.get("labels") or {}), **labels},
+            "ownerReferences": [owners.reference(job.obj, job.kind)],
+        },
+        "spec": spec,
+    }
+    notes = {**(meta.get("annotations") or {}), **(annotations or {})}
+    if notes:
+        made["metadata"]["annotations"] = notes
+    if meta.get("finalizers"):
+        made["metadata"]["finalizers"] = list(meta["finalizers"])
+    for container in spec.get("containers") or ():
+        # So that a replica that dies in an import shows why, without anybody having to catch its log.
+        container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
+    return made
+
+
+def service(
+    job: Job, replica: Replica, *, labels: Mapping[str, str], selector: Mapping[str, str], ports: list[Object]
+) -> Object:
+    """Names resolve as soon as the pod has an address: replicas look for each other before any of them is ready."""
+    spec: Object = {"clusterIP": "None", "selector": dict(selector), "publishNotReadyAddresses": True}
+    if ports:
+        spec["ports"] = ports
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": replica.name,
+            "namespace": job.namespace,
+            "labels": dict(labels),
+            "ownerReferences": [owners.reference(job.obj, job.kind)],
+        },
+        "spec": spec,
+    }
+
+
+def training_container(spec: Object, name: str) -> Object:
+    """The container of this name, or the first."""
+    containers = spec["containers"]
+    found: Object = next((one for one in containers if one.get("name") == name), containers[0])
+    return found
+
+
+def set_port(container: Object, name: str, number: int) -> None:
+    for port in container.get("ports") or ():
+        if port.get("name") == name:
+            port["containerPort"] = number
+            return
+    container.setdefault("ports", []).append({"name": name, "containerPort": number, "protocol": "TCP"})
+
+
+def add_environment(containers: Iterable[Object], environment: list[Object]) -> None:
+    """After the user's own: of two variables of one name the later one counts."""
+    for container in containers:
+        container["env"] = [*(container.get("env") or ()), *environment]
+
+
+def ports_for_service(container: Object) -> list[Object]:
+    found = []
+    for port in container.get("ports") or ():
+        one: Object = {"port": port["containerPort"], "targetPort": port["containerPort"]}
+        if port.get("name"):
+            one["name"] = port["name"]
+        if port.get("protocol") not in (None, "TCP"):
+            one["protocol"] = port["protocol"]
+        found.append(one)
+    return found

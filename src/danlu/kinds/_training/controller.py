@@ -1,0 +1,120 @@
+"""The I/O around a job kind's pure reconcile: what it sees, and who wakes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from datetime import datetime
+from weakref import WeakKeyDictionary
+
+from danlu.client.informer import Informer
+from danlu.kinds._training.observing import Observed
+from danlu.kinds._training.ports import service_ports
+from danlu.kinds.platform import PlatformSettings
+from danlu.meta import owners
+from danlu.meta.kind import Kind, Object
+from danlu.meta.wellknown import EVENT, POD, SERVICE
+from danlu.runtime.controller import Controller
+from danlu.runtime.manager import Manager
+from danlu.runtime.pure import Children, observing_controller
+from danlu.runtime.reconcile import Outcome, Refusal, Request
+
+Reconcile = Callable[[Object, Observed, datetime], Outcome]
+
+BY_PORT, ABOUT = "port", "about"
+# A pod whose volume cannot be mounted waits without a word in its status; only an event tells.
+TOLD_BY_EVENTS = "reason=FailedMount"
+
+
+def training_controller(
+    manager: Manager, settings: PlatformSettings, name: str, kind: Kind, reconcile: Reconcile, more: Iterable[Kind] = ()
+) -> Controller:
+    """`name` is the source of events; `more` are children besides pods and services."""
+    services, pods = manager.informer(SERVICE), manager.informer(POD)
+    services.add_index(BY_PORT, _ports_of)
+    events = manager.informer(EVENT, fields=TOLD_BY_EVENTS)
+    events.add_index(ABOUT, _about)
+    bookings = _BOOKINGS.setdefault(manager, Bookings())
+    others = tuple(more)
+
+    def observe(obj: Object, children: Children, refused: Sequence[Refusal]) -> Observed:
+        uid = obj["metadata"]["uid"]
+        mine = children[POD]
+        if children[SERVICE]:
+            bookings.forget(uid)
+        return Observed(
+            pods=mine,
+            services=children[SERVICE],
+            others=[child for other in others for child in children[other]],
+            events=[event for pod in mine for event in events.by_index(ABOUT, pod["metadata"]["uid"])],
+            taken_ports=TakenPorts(uid, services, bookings) if settings.shared_network else frozenset(),
+            refused=refused,
+            settings=settings,
+        )
+
+    def decide(obj: Object, observed: Observed, now: datetime) -> Outcome:
+        outcome = reconcile(obj, observed, now)
+        if settings.shared_network:
+            made = [creation.obj for creation in outcome.create if creation.obj["kind"] == SERVICE.kind]
+            bookings.book(obj["metadata"]["uid"], {port for service in made for port in service_ports(service)})
+        return outcome
+
+    controller = observing_controller(manager, name, kind, (POD, SERVICE, *others), observe, decide)
+    controller.watches(events, lambda event: _owner_of_pod(event, pods, kind))
+    return controller
+
+
+class Bookings:
+    """Ports that a job has just been given and that are not yet seen in its services."""
+
+    def __init__(self) -> None:
+        self._ports: dict[str, set[int]] = {}
+
+    def book(self, uid: str, ports: set[int]) -> None:
+        if ports:
+            self._ports.setdefault(uid, set()).update(ports)
+
+    def forget(self, uid: str) -> None:
+        self._ports.pop(uid, None)
+
+    def by_others(self, uid: str, port: int) -> bool:
+        return any(port in ports for owner, ports in self._ports.items() if owner != uid)
+
+
+class TakenPorts:
+    """The ports of all jobs but one; asked for a few numbers only, so never made into a set."""
+
+    def __init__(self, uid: str, services: Informer, bookings: Bookings) -> None:
+        self._uid = uid
+        self._services = services
+        self._bookings = bookings
+
+    def __contains__(self, port: object) -> bool:
+        if not isinstance(port, int):
+            return False
+        for service in self._services.by_index(BY_PORT, port):
+            owner = owners.controller_of(service)
+            if owner is not None and owner["uid"] != self._uid:
+                return True
+        return self._bookings.by_others(self._uid, port)
+
+
+# Controllers of one manager share the machine's ports.
+_BOOKINGS: WeakKeyDictionary[Manager, Bookings] = WeakKeyDictionary()
+
+
+def _ports_of(service: Object) -> list[Hashable]:
+    return list(service_ports(service)) if owners.controller_of(service) else []
+
+
+def _about(event: Object) -> list[Hashable]:
+    uid = (event.get("involvedObject") or {}).get("uid")
+    return [uid] if uid else []
+
+
+def _owner_of_pod(event: Object, pods: Informer, kind: Kind) -> list[Request]:
+    about = event.get("involvedObject") or {}
+    pod = pods.get(about.get("namespace") or "", about.get("name") or "") if about.get("kind") == POD.kind else None
+    owner = owners.controller_of(pod) if pod else None
+    if pod is None or owner is None or owner["kind"] != kind.kind or owner["apiVersion"] != kind.api_version:
+        return []
+    return [Request(pod["metadata"]["namespace"], owner["name"])]

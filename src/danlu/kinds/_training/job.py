@@ -1,0 +1,107 @@
+"""`Job`: what any job kind's spec says, in one shape. Each kind translates its own spelling into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from danlu.meta.kind import Kind, Object
+
+ALWAYS, ON_FAILURE, NEVER, EXIT_CODE = "Always", "OnFailure", "Never", "ExitCode"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Replicas of one sort: the same template, counted from 0."""
+
+    name: str  # as the kind writes it: "Master", "worker"
+    replicas: int
+    template: Object
+    restart: str  # Always, OnFailure, Never, ExitCode
+
+    @property
+    def slug(self) -> str:
+        """As it stands in names and labels."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    role: Role
+    index: int
+    name: str  # of its pod and of its service
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """What a gang scheduler is told; None leaves it to the scheduler."""
+
+    min_available: int | None = None
+    queue: str = ""
+    min_resources: Object | None = None
+    priority_class: str = ""
+    priority: int | None = None
+    timeout_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunPolicy:
+    clean: str = "None"  # None, Running (what is unfinished goes), All
+    ttl_s: int | None = None  # after the end the job itself is deleted
+    deadline_s: int | None = None  # counted from startTime
+    backoff_limit: int | None = None  # restarts of all replicas together; None: as many as it takes
+    suspend: bool = False
+    scheduling: Scheduling | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    kind: Kind
+    obj: Object
+    roles: tuple[Role, ...]  # in the order in which ranks are given
+    policy: RunPolicy
+    prefix: str = ""  # of the replicas' names; "" is the job's own name
+    names: dict[tuple[str, int], str] = field(default_factory=dict)  # replicas named otherwise than PREFIX-ROLE-INDEX
+
+    @property
+    def name(self) -> str:
+        return str(self.obj["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        return str(self.obj["metadata"]["namespace"])
+
+    @property
+    def uid(self) -> str:
+        return str(self.obj["metadata"]["uid"])
+
+    @property
+    def spec(self) -> Object:
+        return self.obj["spec"]  # type: ignore[no-any-return]
+
+    @property
+    def total(self) -> int:
+        return sum(role.replicas for role in self.roles)
+
+    def role(self, name: str) -> Role | None:
+        return next((role for role in self.roles if role.name == name), None)
+
+    def replica_name(self, role: Role, index: int) -> str:
+        return self.names.get((role.name, index)) or f"{self.prefix or self.name}-{role.slug}-{index}"
+
+    def replica(self, role: Role, index: int) -> Replica:
+        return Replica(role, index, self.replica_name(role, index))
+
+    def replicas(self) -> Iterator[Replica]:
+        for role in self.roles:
+            for index in range(role.replicas):
+                yield self.replica(role, index)
+
+    def rank(self, replica: Replica) -> int:
+        """Counted through all roles in their order."""
+        rank = 0
+        for role in self.roles:
+            if role.name == replica.role.name:
+                return rank + replica.index
+            rank += role.replicas
+        raise KeyError(replica.role.name)

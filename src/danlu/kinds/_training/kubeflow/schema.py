@@ -1,0 +1,163 @@
+"""Fields that all jobs of kubeflow.org/v1 have, and the rules that hold for all of them.
+
+Where upstream's admission webhook has a text, the rule says the same; where upstream accepts what can only be a
+mistake, the text is ours.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from danlu.kinds.crd import PodTemplate, Quantities, stored_default
+from danlu.kinds.platform import PrinterColumn, Rule
+
+RestartPolicy = Literal["Always", "OnFailure", "Never", "ExitCode"]
+
+
+class ReplicaSpec(msgspec.Struct, omit_defaults=True):
+    """Replicas of one role: the same pod, numbered from 0."""
+
+    replicas: Annotated[int, Meta(ge=0, description="How many; 1 if not given.")] | None = None
+    template: Annotated[PodTemplate, Meta(description="The pod of each replica.")] | None = None
+    restartPolicy: (
+        Annotated[
+            RestartPolicy,
+            Meta(
+                description="What happens to a replica that ends. Always, OnFailure: its container is restarted in "
+                "place. Never: its failure fails the job. ExitCode: codes from 128 on (ended by a signal) make a new "
+                "pod, codes from 1 to 127 fail the job."
+            ),
+        ]
+        | None
+    ) = None
+
+
+class SchedulingPolicy(msgspec.Struct, omit_defaults=True):
+    """How the pods are placed together, for a gang scheduler."""
+
+    minAvailable: Annotated[int, Meta(ge=0, description="Pods that must fit at once; all if not given.")] | None = None
+    queue: Annotated[str, Meta(description="The scheduler's queue. Cannot be changed.")] | None = None
+    minResources: Annotated[Quantities, Meta(description="What must be free; else the sum of requests.")] | None = None
+    priorityClass: Annotated[str, Meta(description="Name of a PriorityClass.")] | None = None
+    scheduleTimeoutSeconds: Annotated[int, Meta(ge=0, description="How long the group may wait.")] | None = None
+
+
+class RunPolicy(msgspec.Struct, omit_defaults=True):
+    """When the job stops, and what is left of it."""
+
+    cleanPodPolicy: (
+        Annotated[
+            Literal["None", "Running", "All"],
+            Meta(description="Pods that go when the job has ended: None (the default), Running (unfinished), All."),
+        ]
+        | None
+    ) = None
+    ttlSecondsAfterFinished: (
+        Annotated[int, Meta(ge=0, description="The job itself is deleted so long after its end.")] | None
+    ) = None
+    activeDeadlineSeconds: (
+        Annotated[int, Meta(ge=1, description="A job that runs longer has failed, and its pods are ended.")] | None
+    ) = None
+    backoffLimit: (
+        Annotated[int, Meta(ge=0, description="Restarts of all replicas together before the job has failed.")] | None
+    ) = None
+    schedulingPolicy: SchedulingPolicy | None = None
+    suspend: (
+        Annotated[bool, stored_default(False), Meta(description="Ends the pods and waits until it is false.")] | None
+    ) = None
+    managedBy: (
+        Annotated[
+            Literal["kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"],
+            Meta(description="Who looks after the job. Cannot be changed."),
+        ]
+        | None
+    ) = None
+
+
+class JobCondition(msgspec.Struct, omit_defaults=True):
+    type: Annotated[str, Meta(description="Created, Running, Restarting, Suspended, Succeeded, Failed or Blocked.")]
+    status: Annotated[str, Meta(description="True, False or Unknown.")]
+    reason: str | None = None
+    message: str | None = None
+    lastUpdateTime: str | None = None
+    lastTransitionTime: str | None = None
+
+
+class ReplicaStatus(msgspec.Struct, omit_defaults=True):
+    active: Annotated[int, Meta(description="Pods that run.")] | None = None
+    succeeded: int | None = None
+    failed: int | None = None
+    selector: Annotated[str, Meta(description="Labels that find the pods of this role.")] | None = None
+
+
+class JobStatus(msgspec.Struct, omit_defaults=True):
+    conditions: Annotated[list[JobCondition], Meta(description="The last one is the job's state.")] | None = None
+    replicaStatuses: Annotated[dict[str, ReplicaStatus], Meta(description="Counts of pods by role.")] | None = None
+    startTime: Annotated[str, Meta(description="When it was started, or resumed.")] | None = None
+    completionTime: str | None = None
+    lastReconcileTime: str | None = None
+
+
+COLUMNS = (
+    PrinterColumn("State", ".status.conditions[-1:].type"),
+    PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
+)
+
+DNS_1035 = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+
+
+def rules(field: str, container: str) -> tuple[Rule, ...]:
+    """What holds whatever the roles are. `field` is the map of replicas, `container` the name that one must have."""
+    each = f"spec.{field}.*"
+    name = "self.metadata.name"
+    invalid = f"'metadata.name: Invalid value: \"' + {name} + '\":"
+    return (
+        Rule(
+            f"{name}.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+            message_expression=f"{invalid} should match: ' + {_quoted(DNS_1035)}",
+            at="",
+        ),
+        Rule(
+            f"self.spec.{field}.all(role, {name}.size() + role.size() + 2 + string("
+            f"self.spec.{field}[role].?replicas.orValue(1)).size() <= 63)",
+            message_expression=f"{invalid} must be no more than 63 characters, "
+            "together with the role and the number that follow it in the names of pods and services'",
+            at="",
+        ),
+        Rule("self.size() > 0", "must name at least one role", at=f"spec.{field}", reason="FieldValueRequired"),
+        Rule(
+            "has(self.template) && has(self.template.spec)", "must be specified",
+            at=each, reason="FieldValueRequired", field_path=".template.spec",
+        ),
+        Rule(
+            "!has(self.template) || !has(self.template.spec) || self.template.spec.containers.size() > 0",
+            "must be specified",
+            at=each, reason="FieldValueRequired", field_path=".template.spec.containers",
+        ),
+        Rule(
+            "!has(self.template) || !has(self.template.spec) || "
+            f"self.template.spec.containers.exists(container, container.name == '{container}')",
+            f"must have at least one container with name {container}",
+            at=each, reason="FieldValueRequired", field_path=".template.spec.containers",
+        ),
+        Rule(
+            "has(self.image) && self.image != ''", "must be required",
+            at=f"{each}.template.spec.containers.[]", reason="FieldValueRequired", field_path=".image",
+        ),
+        Rule(
+            "self == oldSelf", "spec.runPolicy.schedulingPolicy.queue is immutable",
+            at="spec.runPolicy.schedulingPolicy.queue",
+        ),
+        Rule("self == oldSelf", "field is immutable", at="spec.runPolicy.managedBy"),
+    )  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,97 @@
+"""Why a replica does not start, and the last words of one that died."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from danlu.kinds._training.observing import Observed
+from danlu.kinds._training.replicas import FAILED, PENDING, ReplicaState, training_status
+from danlu.meta import conditions
+from danlu.meta.kind import Object
+
+LINES, CHARACTERS = 10, 1500  # of a log, in a message
+
+# A container waits like this for a moment before every start.
+HARMLESS = ("ContainerCreating", "PodInitializing", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    reason: str
+    message: str
+
+
+def find(states: Iterable[ReplicaState], observed: Observed) -> Trouble | None:
+    """The first thing that keeps the job from running; None when all is well or just starting."""
+    for refusal in observed.refused:
+        kind, name = refusal.obj["kind"], refusal.obj["metadata"]["name"]
+        return Trouble(f"FailedCreate{kind}", f"{kind} {name} cannot be created: {refusal.message}")
+    found = [trouble for state in states if (trouble := _of_pod(state, observed.events))]
+    if not found:
+        return None
+    first = found[0]
+    more = sum(1 for one in found[1:] if one.reason == first.reason)
+    return Trouble(first.reason, f"{first.message} (and {more} more)") if more else first
+
+
+def _of_pod(state: ReplicaState, events: Sequence[Object]) -> Trouble | None:
+    pod = state.pod
+    if pod is None or state.phase not in (PENDING, "Running"):
+        return None
+    status = pod.get("status") or {}
+    for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        waiting = (one.get("state") or {}).get("waiting") or {}
+        reason = waiting.get("reason") or ""
+        if reason not in HARMLESS:
+            text = waiting.get("message") or reason
+            return Trouble(reason, f"Pod {state.name}, container {one.get('name')}: {text}")
+    scheduled = conditions.get(status.get("conditions"), "PodScheduled")
+    if scheduled and scheduled.get("status") == "False":
+        return Trouble(scheduled.get("reason") or "Unschedulable", f"Pod {state.name}: {scheduled.get('message')}")
+    if state.phase == PENDING:
+        about = [event for event in events if (event.get("involvedObject") or {}).get("uid") == pod["metadata"]["uid"]]
+        if about:
+            last = max(about, key=lambda event: str(event.get("lastTimestamp") or ""))
+            return Trouble(last.get("reason") or "FailedMount", f"Pod {state.name}: {last.get('message')}")
+    return None
+
+
+def last_words(states: Iterable[ReplicaState], container: str) -> str:
+    """Who died first, with which code, and the end of its log."""
+    dead = [state for state in states if state.phase == FAILED or state.down]
+    if not dead:
+        return ""
+    first = min(dead, key=lambda state: _ended(state.pod, container))
+    return _words(first, container)
+
+
+def _words(state: ReplicaState, container: str) -> str:
+    terminated = _terminated(state.pod, container)
+    if terminated is None:
+        status = (state.pod or {}).get("status") or {}
+        why = ": ".join(filter(None, (status.get("reason"), status.get("message"))))
+        return f"Pod {state.name} failed" + (f": {why}" if why else "") + "."
+    said = tail(terminated.get("message") or "")
+    why = terminated.get("reason") or ""
+    head = f"Pod {state.name} ended with exit code {terminated.get('exitCode')}"
+    head += f" ({why})" if why not in ("", "Error") else ""
+    return f"{head}; its last lines:\n{said}" if said else f"{head}."
+
+
+def tail(text: str) -> str:
+    """The last lines of it, and not too long a last line."""
+    lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
+    return "\n".join(lines[-LINES:])[-CHARACTERS:]
+
+
+def _terminated(pod: Object | None, container: str) -> Object | None:
+    status = training_status(pod, container) or {}
+    found = (status.get("state") or {}).get("terminated") or (status.get("lastState") or {}).get("terminated")
+    if found is None or (found.get("exitCode") == 0 and (status.get("state") or {}).get("terminated") is None):
+        return None
+    return found  # type: ignore[no-any-return]
+
+
+def _ended(pod: Object | None, container: str) -> str:
+    return str((_terminated(pod, container) or {}).get("finishedAt") or "~")

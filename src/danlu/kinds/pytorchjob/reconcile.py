@@ -1,0 +1,116 @@
+"""What a PyTorchJob's replicas are told, and when the job has succeeded. The rest is `_training.kubeflow`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from danlu.kinds._training import rendezvous
+from danlu.kinds._training.job import ON_FAILURE, Job, Replica, Role
+from danlu.kinds._training.kubeflow import machine
+from danlu.kinds._training.kubeflow.flavour import Flavour, Verdict
+from danlu.kinds._training.observing import Observed
+from danlu.kinds._training.ports import Ports
+from danlu.kinds._training.replicas import RUNNING, SUCCEEDED, ReplicaState
+from danlu.meta.kind import Kind, Object
+from danlu.runtime.reconcile import Outcome
+
+PYTORCHJOB = Kind("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs")
+MASTER, WORKER = "Master", "Worker"
+
+
+def reconcile(obj: Object, observed: Observed, now: datetime) -> Outcome:
+    return machine.reconcile(FLAVOUR, obj, observed, now)
+
+
+def environment(job: Job, replica: Replica, ports: Ports) -> rendezvous.Environment:
+    found = {"PYTHONUNBUFFERED": "1"}
+    master = job.role(MASTER)
+    if master is not None:
+        first = job.replica(master, 0)
+        # One process for each pod, as far as we can know: RANK counts pods, so WORLD_SIZE must too. torchrun, which
+        # starts more of them, reads neither and sets both for its processes.
+        found |= rendezvous.torch(
+            address=first.name, port=ports[first.name], world_size=job.total, rank=job.rank(replica)
+        )
+    elastic = job.spec.get("elasticPolicy")
+    if not (elastic and elastic.get("nProcPerNode")):
+        found["PET_NPROC_PER_NODE"] = job.spec.get("nprocPerNode") or "auto"
+    if elastic is None:
+        found["PET_NNODES"] = str(job.total)
+    else:
+        found |= _elastic(job, elastic, ports)
+    return rendezvous.variables(found)
+
+
+def _elastic(job: Job, elastic: Object, ports: Ports) -> dict[str, str]:
+    worker = job.role(WORKER)
+    assert worker is not None, "the CRD refuses elasticPolicy without Worker"
+    first = job.replica(worker, 0)
+    port = elastic.get("rdzvPort") or ports.get(first.name) or FLAVOUR.port
+    least, most = elastic_range(elastic, worker)
+    found = {
+        "PET_RDZV_ENDPOINT": f"{elastic.get('rdzvHost') or first.name}:{port}",
+        "PET_RDZV_BACKEND": elastic.get("rdzvBackend") or "c10d",
+        "PET_NNODES": f"{least}:{most}",
+    }
+    if elastic.get("maxRestarts") is not None:
+        found["PET_MAX_RESTARTS"] = str(elastic["maxRestarts"])
+    if elastic.get("nProcPerNode"):
+        found["PET_NPROC_PER_NODE"] = str(elastic["nProcPerNode"])
+    if elastic.get("rdzvId"):
+        found["PET_RDZV_ID"] = elastic["rdzvId"]
+    if elastic.get("rdzvConf"):
+        found["PET_RDZV_CONF"] = ",".join(f"{one.get('key')}={one.get('value')}" for one in elastic["rdzvConf"])
+    if elastic.get("standalone"):
+        found["PET_STANDALONE"] = ""
+    return found
+
+
+def elastic_range(elastic: Object, worker: Role) -> tuple[int, int]:
+    """Of minReplicas and maxReplicas one stands for the other; without both it is as many as there are."""
+    least, most = elastic.get("minReplicas"), elastic.get("maxReplicas")
+    return least or most or worker.replicas, most or least or worker.replicas
+
+
+def judge(job: Job, states: Sequence[ReplicaState]) -> Verdict:
+    """The master speaks for the job. Without one, all workers do; of elastic workers one is enough."""
+    kind, name = PYTORCHJOB.kind, job.name
+    masters = [state for state in states if state.replica.role.name == MASTER]
+    if masters:
+        return Verdict(
+            succeeded=f"{kind} {name} is successfully completed."
+            if all(state.phase == SUCCEEDED for state in masters)
+            else "",
+            running=f"{kind} {name} is running." if any(state.phase == RUNNING for state in masters) else "",
+        )
+    done = sum(1 for state in states if state.phase == SUCCEEDED)
+    needed = 1 if job.spec.get("elasticPolicy") else max(len(states), 1)
+    return Verdict(
+        succeeded=f"{kind} {job.namespace}/{name} successfully completed." if done >= needed else "",
+        running=f"{kind} {job.namespace}/{name} is running." if any(state.phase == RUNNING for state in states) else "",
+    )
+
+
+def is_master(job: Job, replica: Replica) -> bool:
+    return replica.index == 0 and replica.role.name == (MASTER if job.role(MASTER) else WORKER)
+
+
+def failed(job: Job, role: Role, count: int) -> str:
+    return f"{PYTORCHJOB.kind} {job.name} is failed because {count} {role.name} replica(s) failed."
+
+
+FLAVOUR = Flavour(
+    kind=PYTORCHJOB,
+    field="pytorchReplicaSpecs",
+    roles=(MASTER, WORKER),
+    container="pytorch",
+    port_name="pytorchjob-port",
+    port=23456,
+    restart=ON_FAILURE,
+    environment=environment,
+    judge=judge,
+    is_master=is_master,
+    failed=failed,
+    scales=True,
+)
