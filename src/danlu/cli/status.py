@@ -42,7 +42,7 @@ def _facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
         facts |= {"url": holder.url, "pid": holder.pid, "since": holder.started, "version": holder.version}
     facts["data"] = str(directory.root)
     facts["kubeconfig"] = str(directory.kubeconfig)
-    facts["sandbox"] = sandbox.capabilities().reason
+    facts["pods"] = sandbox.capabilities().reason
     return facts
 
 

@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -101,6 +102,8 @@ def _explain(error: Exception, settings: ClusterSettings) -> str:
         return f"port {settings.port} of {settings.host} is taken; choose another with --port (0: any free one)"
     if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
         return f"--host {settings.host} is no address of this machine; leave it out for 127.0.0.1"
+    if isinstance(error, ssl.SSLError):
+        return f"the certificates in {settings.data_dir}/pki cannot be used; move that folder away and new ones are made"
     if isinstance(error, PermissionError) and error.filename is None:
         return f"port {settings.port} may not be used by this account; choose one from 1024 on with --port"
     where = f" ({error.filename})" if error.filename else ""

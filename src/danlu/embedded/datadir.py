@@ -79,7 +79,7 @@ class DataDirectory:
             holder = Running.read(self._running_path)
             who = f"pid {holder.pid}, {holder.url}, since {holder.started}" if holder else "it is just starting"
             raise DataDirectoryError(
-                f"danlu is already running on {self.root} ({who}); `danlu down` stops it, --data-dir chooses another place"
+                f"already running on {self.root} ({who}); `danlu down` stops it, --data-dir chooses another place"
             ) from None
         self._lock = lock
 
