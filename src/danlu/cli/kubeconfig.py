@@ -33,8 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
     target = arguments.into or _own_file(ours)
     try:
         merge(target, yaml.safe_load(ours.read_text()), use=not arguments.keep_context)
-    except (KubeconfigError, OSError) as error:
-        raise CommandError(f"{target} was left as it is: {error}") from error
+    except KubeconfigError as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{target} was left as it is: {error.strerror or error}") from error
     print(f"{target} now has the context `danlu`" + ("" if arguments.keep_context else ", and it is the current one"))
     return 0
 

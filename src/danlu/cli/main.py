@@ -88,7 +88,9 @@ def command_parser(name: str) -> Parser:
 def main(argv: list[str] | None = None) -> None:
     words = sys.argv[1:] if argv is None else argv
     try:
-        sys.exit(_run(words))
+        code = _run(words)
+        sys.stdout.flush()  # here, where a reader that went away is expected
+        sys.exit(code)
     except CommandError as error:
         print(f"danlu: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

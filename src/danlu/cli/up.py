@@ -103,7 +103,9 @@ def _explain(error: Exception, settings: ClusterSettings) -> str:
     if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
         return f"--host {settings.host} is no address of this machine; leave it out for 127.0.0.1"
     if isinstance(error, ssl.SSLError):
-        return f"the certificates in {settings.data_dir}/pki cannot be used; move that folder away and new ones are made"
+        return (
+            f"the certificates in {settings.data_dir}/pki cannot be used; move them away and new ones are made"
+        )
     if isinstance(error, PermissionError) and error.filename is None:
         return f"port {settings.port} may not be used by this account; choose one from 1024 on with --port"
     where = f" ({error.filename})" if error.filename else ""

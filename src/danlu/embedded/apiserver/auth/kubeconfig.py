@@ -74,7 +74,8 @@ def merge(path: Path, config: dict[str, Any], *, use: bool = True) -> None:
     except FileNotFoundError:
         text, mode = "", 0o600
     except (OSError, UnicodeDecodeError) as error:
-        raise KubeconfigError(f"{path} cannot be read: {error}") from error
+        why = getattr(error, "strerror", None) or "it is not text"
+        raise KubeconfigError(f"{path} cannot be read: {why}") from error
     merged = merged_config(_load(path, text), config, path)
     if use or not merged.get("current-context"):
         merged["current-context"] = config["current-context"]
@@ -134,7 +135,9 @@ def _load(path: Path, text: str) -> dict[str, Any]:
     try:
         found = yaml.load(text, Loader)
     except yaml.YAMLError as error:
-        raise KubeconfigError(f"{path} is not valid YAML, left as it is: {error}") from error
+        mark = getattr(error, "problem_mark", None)
+        place = f" (line {mark.line + 1})" if mark else ""
+        raise KubeconfigError(f"{path} is not valid YAML{place}; left as it is") from error
     if found is None:
         return {}
     if not isinstance(found, dict):
