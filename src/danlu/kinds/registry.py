@@ -14,6 +14,7 @@ from danlu.kinds.platform import PlatformKind, PlatformSettings
 from danlu.kinds.project import kind as project
 from danlu.kinds.pytorchjob import kind as pytorchjob
 from danlu.kinds.tensorboard import kind as tensorboard
+from danlu.kinds.tfjob import kind as tfjob
 from danlu.meta import conditions
 from danlu.meta.wellknown import CUSTOM_RESOURCE_DEFINITION
 from danlu.runtime.manager import Manager
@@ -22,6 +23,7 @@ log = logging.getLogger("danlu.kinds")
 
 REGISTRY: tuple[PlatformKind, ...] = (
     pytorchjob.KIND,
+    tfjob.KIND,
     notebook.KIND,
     tensorboard.KIND,
     project.KIND,
