@@ -80,6 +80,8 @@ class Hosts:
         """The path to bind at /etc/hosts of this pod."""
         namespace, uid = pod["metadata"]["namespace"], pod["metadata"]["uid"]
         self._namespaces.add(namespace)
+        # The API hears of a pod's address when it runs; the pod itself may ask for its own name before that.
+        self._learn(pod, _place(pod))
         aliases = pod["spec"].get("hostAliases") or []
         path = f"{self._folder}/{namespace}"
         if aliases:
@@ -104,16 +106,24 @@ class Hosts:
         self._plan()
 
     def _pod_changed(self, event: str, pod: Object, _old: Object | None) -> None:
+        place = None if event == "DELETED" else _place(pod)
+        if place is None and event != "DELETED" and not _is_over(pod):
+            return  # no address yet, as far as the API knows
+        if self._learn(pod, place):
+            self._plan()
+
+    def _learn(self, pod: Object, place: _Place | None) -> bool:
+        """Whether that is news."""
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         places = self._places.setdefault(namespace, {})
-        place = None if event == "DELETED" else _place(pod)
         if places.get(name) == place:
-            return
+            return False
         if place is None:
             places.pop(name, None)
         else:
             places[name] = place
-        self._plan()
+        self._changed = True
+        return True
 
     def _plan(self) -> None:
         self._changed = True
@@ -193,9 +203,13 @@ class Hosts:
 def _place(pod: Object) -> _Place | None:
     status = pod.get("status") or {}
     address = status.get("podIP")
-    if not address or status.get("phase") in ("Succeeded", "Failed"):
+    if not address or _is_over(pod):
         return None
     return _Place(pod["metadata"]["name"], hostname(pod), pod["spec"].get("subdomain") or "", address)
+
+
+def _is_over(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def _full_names(namespace: str, place: _Place) -> str:
