@@ -90,6 +90,38 @@ class Kube:
     def apply(self, *objects: dict[str, Any]) -> str:
         return self("apply", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": list(objects)})
 
+    def until(self, what: str, path: str, *wanted: str, timeout: float = TIMEOUT) -> str:
+        """Waits until the jsonpath gives one of the wanted values."""
+
+        def look() -> str:
+            self.seen = self.run("get", what, "-o", f"jsonpath={path}", check=False).stdout
+            return self.seen if self.seen in wanted else ""
+
+        try:
+            return str(self.wait(f"{what} to have {path} in {wanted}", look, timeout))
+        except AssertionError as error:
+            state = self.run("get", what, "-o", "jsonpath={.status}", check=False).stdout
+            raise AssertionError(f"{error}; saw {self.seen!r}\nstatus: {state}") from None
+
+    def finished(self, pod: str) -> Any:
+        """The pod when it has ended."""
+        self.until(f"pod/{pod}", "{.status.phase}", "Succeeded", "Failed")
+        return self.get("pod", pod)
+
+    def running(self, *pods: str) -> None:
+        for name in pods:
+            self.until(f"pod/{name}", '{.status.conditions[?(@.type=="Ready")].status}', "True")
+
+    def output(self, pod: str) -> str:
+        """What a pod that must succeed printed."""
+        ended = self.finished(pod)
+        said = self("logs", pod)
+        assert ended["status"]["phase"] == "Succeeded", f"{said}\n{json.dumps(ended['status'], indent=1)}"
+        return said
+
+    def gone(self, what: str) -> None:
+        self.wait(f"{what} to be gone", lambda: self.run("get", what, check=False).returncode != 0)
+
     def wait(self, what: str, look: Callable[[], Any], timeout: float = TIMEOUT) -> Any:
         ends = time.monotonic() + timeout
         answer = None
