@@ -13,7 +13,9 @@ from tests.running import Danlu
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kubeconfig", help="run tests/conformance on this cluster instead of on an embedded one")
-    parser.addoption("--real", action="store_true", help="run tests/conformance on a real control plane (scripts/conformance)")
+    parser.addoption(
+        "--real", action="store_true", help="run tests/conformance on a real control plane (scripts/conformance)"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -27,14 +29,16 @@ def make_danlu(need_kubectl: None, tmp_path_factory: pytest.TempPathFactory) -> 
     """Starts as many as a test asks for; all are stopped at the end."""
     made: list[Danlu] = []
 
-    def make(*flags: str, user: int | None = None, start: bool = True) -> Danlu:
+    def make(
+        *flags: str, user: int | None = None, start: bool = True, variables: dict[str, str] | None = None
+    ) -> Danlu:
         folder = tmp_path_factory.mktemp("danlu")
         if user is not None:
             for parent in [folder, *folder.parents]:
                 if parent == Path("/tmp"):
                     break
                 parent.chmod(parent.stat().st_mode | 0o755)
-        danlu = Danlu(folder, *flags, user=user)
+        danlu = Danlu(folder, *flags, user=user, variables=variables)
         made.append(danlu)
         if start:
             danlu.up()

@@ -29,10 +29,13 @@ ORDINARY = 64321  # a uid that nobody has; root can become it
 
 
 class Danlu:
-    def __init__(self, folder: Path, *flags: str, user: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, *flags: str, user: int | None = None, variables: dict[str, str] | None = None
+    ) -> None:
         self.folder = folder
         self.flags = flags
         self.user = user
+        self.variables = variables or {}
         self.data = folder / "data"
         self.home = folder / "home"
         self.home.mkdir(parents=True, exist_ok=True)
@@ -53,7 +56,7 @@ class Danlu:
         if self.user is not None:
             site = next(Path(sys.prefix).glob("lib/python3*/site-packages"))
             found |= {"PYTHONPATH": f"{ROOT / 'src'}:{site}", "XDG_CACHE_HOME": str(self.home / ".cache")}
-        return found
+        return found | self.variables
 
     def _identity(self) -> dict[str, Any]:
         return {} if self.user is None else {"user": self.user, "group": self.user, "extra_groups": []}
