@@ -12,6 +12,7 @@ import json
 import os
 import pty
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -137,16 +138,21 @@ async def in_terminal(asyncssh: Any, process: Any) -> None:
             except (asyncssh.BreakReceived, asyncssh.SignalReceived):
                 continue
             if not typed:
-                with suppress(ProcessLookupError):
-                    os.killpg(child.pid, 1)  # the client has hung up
+                os.write(ours, b"\x04")  # the end of what is typed, as a terminal tells it
                 return
             Activity.touch()
             os.write(ours, typed)
 
-    showing, typing = asyncio.create_task(show()), asyncio.create_task(type_in())
+    async def hang_up() -> None:
+        await process.channel.wait_closed()
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGHUP)
+
+    showing, typing, waiting = (asyncio.create_task(task) for task in (show(), type_in(), hang_up()))
     code = await child.wait()
     await asyncio.wait([showing], timeout=2)
     typing.cancel()
+    waiting.cancel()
     os.close(ours)
     process.exit(code if code >= 0 else 128 - code)
 
