@@ -178,6 +178,10 @@ class Session:
     def kill(self, number: int = signal.SIGKILL) -> None:
         self._channel.send({"op": "signal", "signal": int(number)})
 
+    def end_input(self) -> None:
+        """Tells an attached container that no more comes; our own end of the pipe is not the only one."""
+        self._channel.send({"op": "end_of_input"})
+
     def close(self) -> None:
         """Lets go of the connection; a command that was run goes on."""
         self._channel.close()
@@ -286,9 +290,9 @@ class Containers:
             container_id, {"op": "exec", "argv": argv, "tty": tty, "stdin": stdin, "env": env or {}}
         )
 
-    async def attach(self, container_id: str) -> Session:
+    async def attach(self, container_id: str, *, stdin: bool = False) -> Session:
         """With a console: read from `stdout_fd`, write to `pty_fd` (which others read, too)."""
-        return await self._session(container_id, {"op": "attach"})
+        return await self._session(container_id, {"op": "attach", "stdin": stdin})
 
     async def forget(self, pod_uid: str) -> None:
         """Drops what is kept in memory of a pod whose containers have ended."""

@@ -71,6 +71,7 @@ class _Client:
         self.reader = wire.Reader(connection)
         self.watching = False
         self.exec_pid = 0
+        self.types = False  # attached, and may write to stdin
         self.outputs: dict[str, int] = {}  # attached: stream -> write end of a pipe
         self.backlog: dict[str, bytearray] = {}
 
@@ -250,9 +251,8 @@ class Shim:
         if client.reader.ended:
             self.selector.unregister(client.reader.source)
             self.clients.remove(client)
-            if client.outputs and self.spec["stdin_once"] and self.stdin >= 0 and self.stdin != self.console:
-                os.close(self.stdin)
-                self.stdin = -1
+            if client.types:
+                self._end_input()
             self._detach(client)
             client.reader.close()
 
@@ -266,7 +266,16 @@ class Shim:
         elif what == "exec":
             self._exec(client, message)
         elif what == "attach":
+            client.types = bool(message.get("stdin"))
             self._attach(client)
+        elif what == "end_of_input":
+            self._end_input()
+
+    def _end_input(self) -> None:
+        """The first who types and stops ends the input of a `stdinOnce` container, whether or not they go on reading."""
+        if self.spec["stdin_once"] and self.stdin >= 0 and self.stdin != self.console:
+            os.close(self.stdin)
+            self.stdin = -1
 
     def _signal(self, number: int, pid: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -70,7 +70,7 @@ class Streams:
     ) -> ProcessSession:
         found = self._running(pod, container)
         try:
-            session = await self._containers.attach(found.id)
+            session = await self._containers.attach(found.id, stdin=stdin)
         except (ExecError, ProcessError) as error:
             raise _not_found(container) from error
         return ProcessSession(session, stdout=stdout, stderr=stderr, is_exec=False, stdin=stdin)
@@ -244,6 +244,8 @@ class ProcessSession:
         self._input = -1
         os.close(self._session.stdin_fd)
         self._session.stdin_fd = -1
+        if not self._is_exec:
+            self._session.end_input()
 
     def resize(self, width: int, height: int) -> None:
         self._session.resize(width, height)
