@@ -74,12 +74,14 @@ RULES = (
         at=ROLES,
     ),
     Rule(
-        "!('Master' in self) || self['Master'].?replicas.orValue(0) == 1", "must be 1",
-        at=ROLES, reason="FieldValueForbidden", field_path=".Master.replicas",
+        "!('Master' in self.pytorchReplicaSpecs) || self.pytorchReplicaSpecs['Master'].?replicas.orValue(0) == 1",
+        "must be 1",
+        reason="FieldValueForbidden", field_path=".pytorchReplicaSpecs['Master'].replicas",
     ),
     Rule(
-        "!('Worker' in self) || self['Worker'].?replicas.orValue(1) >= 1", "must be at least 1",
-        at=ROLES, reason="FieldValueForbidden", field_path=".Worker.replicas",
+        "!('Worker' in self.pytorchReplicaSpecs) || self.pytorchReplicaSpecs['Worker'].?replicas.orValue(1) >= 1",
+        "must be at least 1",
+        reason="FieldValueForbidden", field_path=".pytorchReplicaSpecs['Worker'].replicas",
     ),
     Rule(
         "!has(self.elasticPolicy) || !has(self.elasticPolicy.nProcPerNode) || !has(self.nprocPerNode)",
@@ -89,7 +91,7 @@ RULES = (
     Rule(
         "!has(self.elasticPolicy) || 'Worker' in self.pytorchReplicaSpecs",
         "must be configured if elastic policy is used",
-        reason="FieldValueRequired", field_path=".pytorchReplicaSpecs.Worker",
+        reason="FieldValueRequired", field_path=".pytorchReplicaSpecs['Worker']",
     ),
     Rule(
         "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
