@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import errno
+import gc
 import json
 import logging
 import os
@@ -118,6 +119,17 @@ def _run_loop(main: Coroutine[Any, Any, int]) -> int:
     return uvloop.run(main)
 
 
+def _calm_garbage_collection() -> None:
+    """What was made at the start stays: it need not be looked at again and again.
+
+    Nearly everything here is freed by reference counts; Python's thresholds are for programs with far fewer objects, and
+    at thousands of objects a second they cost a sixth of the processor.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(25_000, 20, 20)
+
+
 async def _serve(settings: ClusterSettings, report: Report) -> int:
     from danlu.embedded.cluster import Cluster
 
@@ -141,6 +153,7 @@ async def _serve(settings: ClusterSettings, report: Report) -> int:
         await asyncio.gather(starting, return_exceptions=True)
         return 1
     platform = starting.result()
+    _calm_garbage_collection()
     report({"pid": os.getpid(), "lines": _banner(cluster.url, cluster.directory.root, cluster.describe())})
     await stop.wait()
     # SIGHUP is `danlu down --keep-pods`, and a terminal that is closed: trainings go on.

@@ -296,7 +296,8 @@ class Agent:
         others = [
             other.pod
             for other in self.workers.values()
-            if other is not worker and other.context.node_name == context.node_name and not other.finished.is_set()
+            # What has ended counts no more, also while it is cleared away: the scheduler has given its place to others.
+            if other is not worker and other.context.node_name == context.node_name and not other.view.finished
         ]
         found = refusal(pod, node, others, set(self._pressures))
         if found is None:
