@@ -13,7 +13,7 @@ from pathlib import Path
 from danlu.embedded.node import environment, logs
 from danlu.embedded.node.context import NodeContext
 from danlu.embedded.node.images import Image, data_folder
-from danlu.embedded.node.sandbox import Mount, Sandbox
+from danlu.embedded.node.sandbox import SYSTEM_FOLDERS, Mount, Sandbox
 from danlu.embedded.node.shim import LaunchSpec
 from danlu.embedded.node.volumes import PreparedVolumes
 from danlu.meta.kind import Object
@@ -69,7 +69,12 @@ async def build(
     if context.mode == "none":
         env |= _hints(mounts, folder, env, own)
     for target, source in image.files.items():
-        _copy_in(source, folder / "root" / target.lstrip("/"))
+        if target.split("/")[1] in SYSTEM_FOLDERS and context.mode != "none":
+            # The host's folder lies over the container's own layer there, so the file has to be bound into it.
+            is_file = not Path(source).is_dir()
+            mounts.append({"source": source, "target": target, "read_only": True, "is_file": is_file})
+        else:
+            _copy_in(source, folder / "root" / target.lstrip("/"))
     spec = pod["spec"]
     capabilities = security.get("capabilities") or {}
     host_network = bool(spec.get("hostNetwork"))
