@@ -1,0 +1,218 @@
+"""PyTorchJob and TFJob on the embedded Kubernetes, with real processes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+from tests.kinds.jobs import Jobs, job, role
+from tests.running import Danlu
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+TELL = (
+    "import os\nfor name in os.environ:\n"
+    "    if name.startswith(('MASTER', 'PET', 'WORLD', 'RANK', 'TF_CONFIG')): print(name, os.environ[name], sep='=')\n"
+)
+SLEEP = "import time; time.sleep(600)"
+
+
+@pytest.fixture(scope="module")
+def danlu(make_danlu: Callable[..., Danlu]) -> Danlu:
+    return make_danlu()
+
+
+@pytest.fixture
+def jobs(danlu: Danlu) -> Jobs:
+    return Jobs(danlu)
+
+
+def test_each_replica_is_told_where_the_master_is(jobs: Jobs) -> None:
+    roles = {"Master": role("PyTorchJob", TELL), "Worker": role("PyTorchJob", TELL, 2)}
+    what = jobs.submit(job("PyTorchJob", "told", roles))
+    done = jobs.until(what, "Succeeded")
+    assert done["message"] == "PyTorchJob told is successfully completed."
+    port = jobs.services("told")["told-master-0"]["spec"]["ports"][0]["port"]
+    said = jobs.danlu.kubectl("logs", "told-worker-1").splitlines()
+    assert said == [
+        f"MASTER_PORT={port}", f"PET_MASTER_PORT={port}", "MASTER_ADDR=told-master-0", "PET_MASTER_ADDR=told-master-0",
+        "WORLD_SIZE=3", "RANK=2", "PET_NODE_RANK=2", "PET_NPROC_PER_NODE=auto", "PET_NNODES=3",
+    ]  # fmt: skip
+    found = jobs.danlu.kubectl("get", "pods", "-l", "job-name=told", "-o", "name").split()
+    assert len(found) == 3
+    master = jobs.danlu.kubectl("get", "pods", "-l", "training.kubeflow.org/job-role=master", "-o", "name").split()
+    assert master == ["pod/told-master-0"]
+
+
+def test_tensorflow_replicas_have_ports_of_their_own(jobs: Jobs) -> None:
+    roles = {"Chief": role("TFJob", TELL), "Worker": role("TFJob", TELL, 2), "PS": role("TFJob", TELL + SLEEP)}
+    what = jobs.submit(job("TFJob", "tf", roles, runPolicy={"cleanPodPolicy": "Running"}))
+    done = jobs.until(what, "Succeeded")
+    assert done["message"] == "TFJob default/tf successfully completed."
+    config = json.loads(jobs.danlu.kubectl("logs", "tf-chief-0").strip().removeprefix("TF_CONFIG="))
+    assert config["task"] == {"type": "chief", "index": 0}
+    assert {role: len(hosts) for role, hosts in config["cluster"].items()} == {"chief": 1, "ps": 1, "worker": 2}
+    ports = [host.rpartition(":")[2] for hosts in config["cluster"].values() for host in hosts]
+    assert len(set(ports)) == 4
+    jobs.danlu.wait("the parameter server to go", lambda: "tf-ps-0" not in jobs.pods("tf"))
+
+
+def test_two_jobs_at_once_never_share_a_port(jobs: Jobs) -> None:
+    explicit = {"ports": [{"name": "pytorchjob-port", "containerPort": 21500}]}
+    for name in ("one", "two", "three"):
+        jobs.submit(job("PyTorchJob", name, {"Master": role("PyTorchJob", SLEEP, container=explicit)}))
+    for name in ("one", "two", "three"):
+        jobs.until(f"pytorchjob/{name}", "Running")
+    ports = [jobs.services(name)[f"{name}-master-0"]["spec"]["ports"][0]["port"] for name in ("one", "two", "three")]
+    assert len(set(ports)) == 3
+    assert 21500 in ports  # the first keeps the port that its template names
+    jobs.danlu.kubectl("delete", "pytorchjob", "one", "two", "three")
+
+
+def test_a_replica_that_dies_in_an_import_shows_its_last_lines(jobs: Jobs) -> None:
+    roles = {"Worker": role("PyTorchJob", "import no_such_package", restart="Never")}
+    what = jobs.submit(job("PyTorchJob", "dies", roles))
+    failed = jobs.until(what, "Failed")
+    head, *rest = failed["message"].splitlines()
+    assert head == "PyTorchJob dies is failed because 1 Worker replica(s) failed."
+    assert rest[-1] == "ModuleNotFoundError: No module named 'no_such_package'"
+    assert "exit code 1" in rest[0]
+    assert jobs.get(what)["status"]["replicaStatuses"]["Worker"]["failed"] == 1
+    jobs.danlu.wait(
+        "the event",
+        lambda: ("Normal", "ExitedWithCode", "Pod: default.dies-worker-0 exited with code 1") in jobs.events(what),
+    )
+
+
+def test_exit_codes_above_128_are_tried_again_and_counted(jobs: Jobs) -> None:
+    roles = {"Worker": role("PyTorchJob", "import sys; sys.exit(137)", restart="ExitCode")}
+    what = jobs.submit(job("PyTorchJob", "again", roles, runPolicy={"backoffLimit": 1}))
+    failed = jobs.until(what, "Failed")
+    assert failed["message"].startswith("Job again has failed because it has reached the specified backoff limit\n")
+    assert "again-worker-0 ended with exit code 137" in failed["message"]
+    assert jobs.get(what)["status"]["completionTime"]
+    made = [event for event in jobs.events(what) if event[1] == "SuccessfulCreatePod"]
+    assert made, "the pod was made"
+    assert any(event[1] == "PyTorchJobRestarting" for event in jobs.events(what))
+
+
+def test_exit_codes_below_128_are_for_good(jobs: Jobs) -> None:
+    roles = {"Worker": role("PyTorchJob", "import sys; sys.exit(3)", restart="ExitCode")}
+    what = jobs.submit(job("PyTorchJob", "permanent", roles))
+    failed = jobs.until(what, "Failed")
+    assert failed["message"].startswith('job "permanent" is failing because "Worker" replica(s) failed.')
+    assert jobs.get(what)["status"]["completionTime"]
+
+
+def test_restarts_in_place_are_limited(jobs: Jobs) -> None:
+    roles = {"Master": role("PyTorchJob", "raise SystemExit(1)", restart="OnFailure")}
+    what = jobs.submit(job("PyTorchJob", "loops", roles, runPolicy={"backoffLimit": 1}))
+    failed = jobs.until(what, "Failed")
+    assert "backoff limit" in failed["message"]
+    jobs.danlu.wait("its pods to go", lambda: not jobs.pods("loops"))
+    time.sleep(0.5)
+    assert not jobs.pods("loops"), "nothing is made again after the end"
+
+
+def test_the_deadline_is_kept_although_nothing_happens(jobs: Jobs) -> None:
+    roles = {"Master": role("PyTorchJob", SLEEP)}
+    what = jobs.submit(job("PyTorchJob", "late", roles, runPolicy={"activeDeadlineSeconds": 2}))
+    failed = jobs.until(what, "Failed")
+    assert failed["message"] == "Job late has failed because it was active longer than specified deadline"
+    jobs.danlu.wait("its pods to go", lambda: not jobs.pods("late"))
+
+
+def test_time_to_live(jobs: Jobs) -> None:
+    what = jobs.submit(
+        job("PyTorchJob", "brief", {"Master": role("PyTorchJob", "")}, runPolicy={"ttlSecondsAfterFinished": 1})
+    )
+
+    def gone() -> bool:
+        return jobs.danlu.run("kubectl", "get", what, check=False).returncode != 0
+
+    jobs.danlu.wait("the job to go", gone)
+    jobs.danlu.wait("its pods to go", lambda: not jobs.pods("brief"))
+
+
+def test_suspend_and_resume(jobs: Jobs) -> None:
+    what = jobs.submit(job("PyTorchJob", "held", {"Master": role("PyTorchJob", SLEEP)}, runPolicy={"suspend": True}))
+    jobs.until(what, "Suspended")
+    assert not jobs.pods("held")
+    jobs.danlu.kubectl("patch", what, "--type=merge", "-p", '{"spec":{"runPolicy":{"suspend":false}}}')
+    jobs.until(what, "Running")
+    assert jobs.conditions(what)["Suspended"]["reason"] == "PyTorchJobResumed"
+    jobs.danlu.kubectl("patch", what, "--type=merge", "-p", '{"spec":{"runPolicy":{"suspend":true}}}')
+    jobs.until(what, "Suspended")
+    jobs.danlu.wait("its pods to go", lambda: not jobs.pods("held"))
+    assert jobs.conditions(what)["Running"]["reason"] == "PyTorchJobSuspended"
+    jobs.danlu.kubectl("delete", what)
+
+
+def test_scale(jobs: Jobs) -> None:
+    what = jobs.submit(
+        job("PyTorchJob", "grows", {"Worker": role("PyTorchJob", SLEEP)}, elasticPolicy={"maxReplicas": 3})
+    )
+    jobs.until(what, "Running")
+    jobs.danlu.kubectl("scale", what, "--replicas=3")
+    jobs.danlu.wait("three pods", lambda: len(jobs.pods("grows")) == 3)
+    jobs.danlu.kubectl("scale", what, "--replicas=1")
+    jobs.danlu.wait("one pod", lambda: list(jobs.pods("grows")) == ["grows-worker-0"])
+    jobs.danlu.kubectl("delete", what)
+
+
+def test_a_pod_or_service_deleted_by_hand_comes_back(jobs: Jobs) -> None:
+    what = jobs.submit(job("PyTorchJob", "back", {"Master": role("PyTorchJob", SLEEP)}))
+    jobs.until(what, "Running")
+    before, service = jobs.pods("back")["back-master-0"], jobs.services("back")["back-master-0"]
+    jobs.danlu.kubectl("delete", "pod", "back-master-0")
+    jobs.danlu.kubectl("delete", "service", "back-master-0")
+
+    def another() -> bool:
+        now = jobs.pods("back").get("back-master-0")
+        return now is not None and now["metadata"]["uid"] != before["metadata"]["uid"]
+
+    jobs.danlu.wait("another pod", another)
+    jobs.danlu.wait("the service", lambda: jobs.services("back"))
+    assert jobs.services("back")["back-master-0"]["spec"]["ports"] == service["spec"]["ports"]
+    assert jobs.state(what) != "Failed"
+    jobs.danlu.kubectl("delete", what)
+
+
+@pytest.mark.parametrize(
+    ("name", "pod", "expected"),
+    [
+        (
+            "no-claim",
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "nowhere"}}]},
+            '"nowhere" not found',
+        ),
+        ("no-secret", {"volumes": [{"name": "v", "secret": {"secretName": "hidden"}}]}, '"hidden" not found'),
+        (
+            "no-map",
+            {"container": {"envFrom": [{"configMapRef": {"name": "unknown-map"}}]}},
+            '"unknown-map" not found',
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_named(jobs: Jobs, name: str, pod: dict[str, object], expected: str) -> None:
+    what = jobs.submit(job("PyTorchJob", name, {"Master": role("PyTorchJob", SLEEP, **pod)}))
+    blocked = jobs.until_condition(what, "Blocked")
+    assert expected in blocked["message"]
+    assert jobs.state(what) == "Created"
+    jobs.danlu.wait("the event", lambda: any(expected in event[2] for event in jobs.events(what)))
+    jobs.danlu.kubectl("delete", what)
+
+
+def test_a_quota_is_named_and_waited_for(jobs: Jobs) -> None:
+    jobs.danlu.kubectl("create", "quota", "few", "--hard=pods=0")
+    try:
+        what = jobs.submit(job("PyTorchJob", "many", {"Master": role("PyTorchJob", "")}))
+        blocked = jobs.until_condition(what, "Blocked")
+        assert "exceeded quota: few" in blocked["message"]
+        assert any(event[1] == "FailedCreatePod" for event in jobs.events(what))
+    finally:
+        jobs.danlu.kubectl("delete", "quota", "few")
+    jobs.until(what, "Succeeded")
+    assert "Blocked" not in jobs.conditions(what)
