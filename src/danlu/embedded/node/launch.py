@@ -71,8 +71,7 @@ async def build(
     for target, source in image.files.items():
         if target.split("/")[1] in SYSTEM_FOLDERS and context.mode != "none":
             # The host's folder lies over the container's own layer there, so the file has to be bound into it.
-            is_file = not Path(source).is_dir()
-            mounts.append({"source": source, "target": target, "read_only": True, "is_file": is_file})
+            mounts.append(_bound(source, target))
         else:
             _copy_in(source, folder / "root" / target.lstrip("/"))
     spec = pod["spec"]
@@ -240,6 +239,10 @@ def _hints(mounts: list[Mount], folder: Path, env: Mapping[str, str], own: Mappi
             (folder / "root" / path).mkdir(parents=True, exist_ok=True)
             found[name] = str(folder / "root" / path)
     return found
+
+
+def _bound(source: str, target: str) -> Mount:
+    return {"source": source, "target": target, "read_only": True, "is_file": not os.path.isdir(source)}
 
 
 def _copy_in(stated: str, target: Path) -> None:
