@@ -13,7 +13,9 @@ from danlu.kinds.notebook import kind as notebook
 from danlu.kinds.platform import PlatformKind, PlatformSettings
 from danlu.kinds.project import kind as project
 from danlu.kinds.pytorchjob import kind as pytorchjob
+from danlu.kinds.pytorchtrainingjob import kind as pytorchtrainingjob
 from danlu.kinds.tensorboard import kind as tensorboard
+from danlu.kinds.tensorflowtrainingjob import kind as tensorflowtrainingjob
 from danlu.kinds.tfjob import kind as tfjob
 from danlu.meta import conditions
 from danlu.meta.wellknown import CUSTOM_RESOURCE_DEFINITION
@@ -24,6 +26,9 @@ log = logging.getLogger("danlu.kinds")
 REGISTRY: tuple[PlatformKind, ...] = (
     pytorchjob.KIND,
     tfjob.KIND,
+    pytorchtrainingjob.KIND,
+    tensorflowtrainingjob.KIND,
+    tensorflowtrainingjob.OTHER_NAME,
     notebook.KIND,
     tensorboard.KIND,
     project.KIND,

@@ -1,63 +1,17 @@
-"""TensorBoard's spec and status, and what its CRD refuses. Job kinds write the same spec in `tensorboardSpec`."""
+"""TensorBoard's status, and what its CRD refuses; its spec is shared with the job kinds."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from danlu.kinds.crd import Condition, FreeForm, ResourceRequirements
+from danlu.kinds._served.tensorboardspec import TENSORBOARD, TensorBoardSpec, rules
+from danlu.kinds.crd import Condition
 from danlu.kinds.platform import PrinterColumn, Rule
-from danlu.meta.kind import Kind
 
-TENSORBOARD = Kind("tensorstack.dev", "v1beta1", "TensorBoard", "tensorboards", True, ("tb",), ("danlu",))
-
-Fileset = Annotated[
-    str,
-    Meta(
-        pattern=r"^t9k://(pvc|minio)/.+$",
-        description="t9k://pvc/<claim>/<path>, or t9k://minio/<secret>/<bucket>/<path>.",
-    ),
-]
-
-
-class PvcLogs(msgspec.Struct, rename="camel"):
-    name: Annotated[str, Meta(min_length=1, description="The PersistentVolumeClaim.")]
-    sub_path: Annotated[list[str], Meta(description="Folders in it; none: the whole volume.")] = []
-
-
-class SecretName(msgspec.Struct, rename="camel"):
-    name: str
-
-
-class S3Logs(msgspec.Struct, rename="camel"):
-    secret_ref: SecretName | None = None
-    uri: list[str] = []
-
-
-class HttpLogs(msgspec.Struct, rename="camel"):
-    url: list[str] = []
-
-
-class LogDir(msgspec.Struct, rename="camel"):
-    pvc: list[PvcLogs] = []
-    s3: S3Logs | None = None
-    http: HttpLogs | None = None
-
-
-class TensorBoardSpec(msgspec.Struct, rename="camel"):
-    image: Annotated[str, Meta(description="An image that has the program tensorboard.")] = ""
-    resources: ResourceRequirements | None = None
-    scheduler: FreeForm | None = None
-    suspend: Annotated[bool, Meta(description="True stops the pod.")] = False
-    run_mode: Annotated[
-        Literal["running", "paused"] | None, Meta(description="The older spelling of `suspend`: `paused`.")
-    ] = None
-    training_log_filesets: Annotated[
-        list[Fileset], Meta(description="Where the logs lie (older spelling of logDir).")
-    ] = []
-    log_dir: Annotated[LogDir | None, Meta(description="Where the logs lie.")] = None
+__all__ = ["COLUMNS", "RULES", "TENSORBOARD", "TensorBoardSpec", "TensorBoardStatus"]
 
 
 class PodReference(msgspec.Struct, rename="camel"):
@@ -89,17 +43,5 @@ RULES = (
         "a TensorBoard's name is part of its pods' labels: at most 63 characters",
         at="",
     ),
-    Rule(
-        "(has(self.trainingLogFilesets) && self.trainingLogFilesets.size() > 0) || has(self.logDir)",
-        "a TensorBoard needs logs to show: set logDir, or trainingLogFilesets",
-    ),
-    Rule(
-        "!(has(self.trainingLogFilesets) && self.trainingLogFilesets.size() > 0 && has(self.logDir))",
-        "trainingLogFilesets and logDir say the same thing: set one of them",
-    ),
-    Rule(
-        "!has(self.logDir) || (has(self.logDir.pvc) && self.logDir.pvc.size() > 0) || has(self.logDir.s3) || "
-        "has(self.logDir.http)",
-        "logDir names no logs: set pvc, s3 or http",
-    ),
+    *rules("spec"),
 )

@@ -1,0 +1,1 @@
+"""PyTorchTrainingJob of batch.tensorstack.dev: torch, with or without torchrun. Read `README.md` first."""

@@ -1,0 +1,75 @@
+"""What a PyTorchTrainingJob's replicas are told, and how torchrun is called. The rest is `_training.tensorstack`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from danlu.kinds._training.job import Job, Replica
+from danlu.kinds._training.observing import Observed
+from danlu.kinds._training.ports import Ports
+from danlu.kinds._training.tensorstack import machine
+from danlu.kinds._training.tensorstack.flavour import Flavour, elastic_of, is_enabled
+from danlu.kinds.pytorchtrainingjob.schema import PYTORCHTRAININGJOB
+from danlu.meta.kind import Object
+from danlu.runtime.reconcile import Outcome
+
+
+def reconcile(obj: Object, observed: Observed, now: datetime) -> Outcome:
+    return machine.reconcile(FLAVOUR, obj, observed, now)
+
+
+def master(job: Job) -> Replica:
+    first = next((role for role in job.roles if role.replicas), job.roles[0])
+    return job.replica(first, 0)
+
+
+def environment(job: Job, replica: Replica, ports: Ports) -> Mapping[str, str]:
+    if is_enabled(job.spec.get("torchrunConfig")):
+        return {}  # torchrun tells its processes itself
+    first = master(job)
+    return {
+        "MASTER_ADDR": first.name,
+        "MASTER_PORT": str(ports[first.name]),
+        "RANK": str(job.rank(replica)),
+        "WORLD_SIZE": str(job.total),
+    }
+
+
+def torchrun(job: Job, replica: Replica, ports: Ports, container: Object) -> None:
+    config = job.spec.get("torchrunConfig") or {}
+    if not is_enabled(config):
+        return
+    first = master(job)
+    elastic = elastic_of(job.spec)
+    nodes = str(job.total)
+    if elastic is not None:
+        least, most = elastic.get("minReplicas"), elastic.get("maxReplicas")
+        nodes = f"{least or most or job.total}:{most or max(job.total, least or 0)}"
+    options = [
+        f"--nnodes={nodes}",
+        f"--nproc_per_node={config.get('procPerNode') or 1}",
+        f"--rdzv_backend={config.get('rdzvBackend') or 'c10d'}",
+        f"--rdzv_endpoint={first.name}:{ports[first.name]}",
+        f"--rdzv_id={job.prefix}",
+        # Each process must know the machine by a name that the others can resolve.
+        f"--local_addr={replica.name}",
+    ]
+    extra = list(config.get("extraOptions") or ())
+    if (config.get("rdzvBackend") or "c10d") == "c10d" and not any(word.startswith("--rdzv") for word in extra):
+        # Where pods share a network every one of them would take itself for the host.
+        options.append(f"--rdzv_conf=is_host={'true' if replica.name == first.name else 'false'}")
+    if config.get("maxRestarts") is not None:
+        options.append(f"--max_restarts={config['maxRestarts']}")
+    container["command"] = ["torchrun", *options, *extra]
+
+
+FLAVOUR = Flavour(
+    kind=PYTORCHTRAININGJOB,
+    containers=("pytorch", "python"),
+    port_name="pytorch-port",
+    port=29500,
+    environment=environment,
+    master=master,
+    command=torchrun,
+)

@@ -1,0 +1,53 @@
+"""What a TensorFlowTrainingJob's replicas are told. The rest is `_training.tensorstack`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from danlu.kinds._training import rendezvous
+from danlu.kinds._training.job import Job, Replica
+from danlu.kinds._training.observing import Observed
+from danlu.kinds._training.ports import Ports
+from danlu.kinds._training.tensorstack import machine
+from danlu.kinds._training.tensorstack.flavour import Flavour
+from danlu.kinds.tensorflowtrainingjob.schema import TENSORFLOWJOB, TENSORFLOWTRAININGJOB
+from danlu.meta.kind import Kind, Object
+from danlu.runtime.reconcile import Outcome
+
+
+def reconciler(kind: Kind) -> Callable[[Object, Observed, datetime], Outcome]:
+    flavour = FLAVOURS[kind]
+    return lambda obj, observed, now: machine.reconcile(flavour, obj, observed, now)
+
+
+def master(job: Job) -> Replica:
+    for wanted in ("chief", "worker"):
+        for role in job.roles:
+            if role.slug == wanted:
+                return job.replica(role, 0)
+    return job.replica(job.roles[0], 0)
+
+
+def environment(job: Job, replica: Replica, ports: Ports) -> Mapping[str, str]:
+    # An evaluator looks on: it knows the cluster and is no part of it.
+    cluster = replace(job, roles=tuple(role for role in job.roles if role.slug != "evaluator"))
+    return {
+        "TF_CONFIG": rendezvous.tf_config(cluster, replica, lambda one: f"{one.name}:{ports[one.name]}", environment="")
+    }
+
+
+def _flavour(kind: Kind) -> Flavour:
+    return Flavour(
+        kind=kind,
+        containers=("tensorflow",),
+        port_name="tensorflow-port",
+        port=2222,
+        environment=environment,
+        master=master,
+        port_for_each_replica=True,
+    )
+
+
+FLAVOURS = {kind: _flavour(kind) for kind in (TENSORFLOWTRAININGJOB, TENSORFLOWJOB)}
