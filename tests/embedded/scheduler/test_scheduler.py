@@ -10,28 +10,24 @@ import pytest
 
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
-from danlu.embedded.scheduler.gangs import Gang
 from danlu.embedded.scheduler.scheduler import Scheduler
 from danlu.meta import conditions
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import EVENT, NODE, POD, PRIORITY_CLASS, SERVICE_ACCOUNT
 from danlu.runtime.manager import Manager
 
+from .gangworlds import NAME, Gang, Rules
 from .worlds import node, pod
-
-
-def gang_by_label(found: Object) -> Gang | None:
-    name = (found["metadata"].get("labels") or {}).get("gang")
-    return Gang(f"{found['metadata']['namespace']}/{name}", 3) if name else None
 
 
 @pytest.fixture
 async def scheduler(cluster: Cluster, client: Client) -> AsyncIterator[Scheduler]:
     await client.create(SERVICE_ACCOUNT, {"metadata": {"name": "default", "namespace": "default"}})
     manager = Manager(client)
-    scheduler = Scheduler(manager, client, grouping=gang_by_label)
+    scheduler = Scheduler(manager, client)
     await manager.start()
     await scheduler.start()
+    scheduler.use(Rules([Gang("default/t", "t", 3)]))
     yield scheduler
     await scheduler.stop()
     await manager.stop()
@@ -133,12 +129,19 @@ async def test_other_schedulers_and_gates_are_left_alone(scheduler: Scheduler, c
 async def test_a_gang_arrives_one_by_one(scheduler: Scheduler, client: Client) -> None:
     await add_node(client, node("n1", cpu="2"))
     for i in range(2):
-        await add_pod(client, pod(f"g{i}", labels={"gang": "t"}, requests={"cpu": "1"}))
-    await until(client, "g1", lambda found: "waits for 1 more" in why_not(found))
-    await add_pod(client, pod("g2", labels={"gang": "t"}, requests={"cpu": "1"}))
-    await until(client, "g0", lambda found: "only 2 can be placed" in why_not(found))
+        await add_pod(client, pod(f"g{i}", labels={"gang": "t"}, requests={"cpu": "1"}, schedulerName=NAME))
+    await until(client, "g1", lambda found: "2 of at least 3 exist" in why_not(found))
+    await add_pod(client, pod("g2", labels={"gang": "t"}, requests={"cpu": "1"}, schedulerName=NAME))
+    await until(client, "g0", lambda found: "3 cpu asked at once, 2 exist" in why_not(found))
     await add_node(client, node("n2", cpu="1"))
     await asyncio.gather(*(until(client, f"g{i}", is_bound) for i in range(3)))
+    async with asyncio.timeout(10):
+        while True:
+            events = (await client.list(EVENT, "default", fields="reason=Scheduled")).items
+            if len(events) == 3:
+                break
+            await asyncio.sleep(0.005)
+    assert {event["source"]["component"] for event in events} == {NAME}
 
 
 async def test_eight_hundred_pods_on_fifty_nodes(scheduler: Scheduler, client: Client) -> None:

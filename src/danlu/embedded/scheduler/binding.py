@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 
 from danlu import errors
 from danlu.client.client import Client
@@ -17,10 +18,12 @@ from danlu.meta.kind import Object
 from danlu.meta.wellknown import PERSISTENT_VOLUME_CLAIM, POD
 
 CLAIM_TIMEOUT_S = 600.0
+DEFAULT_NAME = "default-scheduler"
 
 
 class Binder:
-    def __init__(self, client: Client, claims: Informer, reporter: Reporter) -> None:
+    def __init__(self, client: Client, claims: Informer, reporter: Callable[[PodInfo], Reporter]) -> None:
+        """`reporter` speaks for the scheduler that the pod names."""
         self._client = client
         self._claims = claims
         self._reporter = reporter
@@ -43,7 +46,7 @@ class Binder:
             "target": {"kind": "Node", "name": found.node},
         }
         await self._client.create_subresource(POD, pod.name, pod.namespace, "binding", body)
-        self._reporter.placed(pod, found.node)
+        self._reporter(pod).placed(pod, found.node)
 
     async def _bind_claim(self, claim: Object, node: str) -> None:
         namespace, name = claim["metadata"]["namespace"], claim["metadata"]["name"]
@@ -64,14 +67,20 @@ class Binder:
 
     async def evict(self, pod: PodInfo, plan: Plan) -> None:
         victims = [victim for victim in plan.victims if not victim.deleting]
-        await asyncio.gather(*(self._evict_one(pod, victim, plan.node) for victim in victims))
+        cause = "preempting to accommodate a higher priority pod"
+        event = f"Preempted by pod {pod.uid} on node {plan.node}"
+        await asyncio.gather(*(self._evict_one(victim, DEFAULT_NAME, cause, event) for victim in victims))
 
-    async def _evict_one(self, pod: PodInfo, victim: PodInfo, node: str) -> None:
+    async def clear(self, victims: Sequence[PodInfo], by: str, why: str) -> None:
+        """Deletes pods of lower lanes; their jobs make them again, and they wait for their turn."""
+        await asyncio.gather(*(self._evict_one(victim, by, why, f"Preempted: {why}") for victim in victims))
+
+    async def _evict_one(self, victim: PodInfo, by: str, cause: str, event: str) -> None:
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "PreemptionByScheduler",
-            "message": "default-scheduler: preempting to accommodate a higher priority pod",
+            "message": f"{by}: {cause}",
             "lastProbeTime": None,
             "lastTransitionTime": clock.now_rfc3339(),
         }
@@ -83,4 +92,4 @@ class Binder:
             await self._client.delete(POD, victim.name, victim.namespace, uid=victim.uid)
         except (errors.NotFound, errors.Conflict):
             return  # gone already, which is what was wanted
-        self._reporter.events.normal(victim.pod, "Preempted", f"Preempted by pod {pod.uid} on node {node}")
+        self._reporter(victim).events.normal(victim.pod, "Preempted", event)

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
 from danlu.embedded.scheduler.nodeinfo import NodeInfo
-from danlu.embedded.scheduler.podinfo import PodInfo
+from danlu.embedded.scheduler.podinfo import PodInfo, Request
 from danlu.meta.kind import Object
 
 # Tallies are kept for this many different selectors; the least recently used one is recounted when it is next asked.
@@ -24,6 +24,7 @@ Matcher = Callable[[PodInfo], bool]
 
 OWNERS_SPREAD = ("ReplicaSet", "StatefulSet", "ReplicationController")
 NO_LABELS: Mapping[str, str] = {}
+NOTHING: Request = {}
 
 
 class Cache:
@@ -34,6 +35,8 @@ class Cache:
         self.pods: dict[str, tuple[PodInfo, str]] = {}  # uid → (pod, node)
         self.nominated: dict[str, dict[str, PodInfo]] = {}  # node → uid → pod that waits for room there
         self.generation = 0
+        self.node_generation = 0  # grows when what the nodes have may have changed
+        self._used: dict[str, Request] = {}  # lane → what its pods on nodes ask for
         self._assumed: set[str] = set()
         self._tallies: OrderedDict[object, tuple[Matcher, Tally]] = OrderedDict()
         self._siblings: dict[str, Tally] = {}  # owner's uid → node → pods
@@ -50,6 +53,7 @@ class Cache:
         info.set_node(node)
         self.real[name] = info
         self.generation += 1
+        self.node_generation += 1
 
     def remove_node(self, name: str) -> None:
         info = self.real.pop(name, None)
@@ -59,6 +63,7 @@ class Cache:
         if not info.pods:
             del self.nodes[name]
         self.generation += 1
+        self.node_generation += 1
 
     def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
         """`labels` None: the namespace is gone. Tallies that select namespaces by label are counted anew."""
@@ -142,6 +147,13 @@ class Cache:
             _step(self._anti_affine, node, by)
         if pod.has_affinity:
             _step(self._affine, node, by)
+        if pod.lane:
+            used = self._used.setdefault(pod.lane, {})
+            for name, amount in pod.request.items():
+                used[name] = used.get(name, 0) + by * amount
+
+    def used_by(self, lane: str) -> Request:
+        return self._used.get(lane, NOTHING)
 
     # -- nominations: room that a preemptor made and has not taken yet
 
@@ -162,7 +174,7 @@ class Cache:
         waiting = self.nominated.get(node)
         if not waiting:
             return []
-        return [pod for pod in waiting.values() if pod.priority >= rival.priority and pod.uid != rival.uid]
+        return [pod for pod in waiting.values() if pod.uid != rival.uid and _ranks_with(pod, rival)]
 
     # -- counts
 
@@ -191,6 +203,12 @@ class Cache:
 
     def nodes_with_affinity(self) -> list[NodeInfo]:
         return [self.real[name] for name in self._affine if name in self.real]
+
+
+def _ranks_with(pod: PodInfo, rival: PodInfo) -> bool:
+    if pod.lane and rival.lane and pod.lane_priority != rival.lane_priority:
+        return pod.lane_priority > rival.lane_priority
+    return pod.priority >= rival.priority
 
 
 def _step(tally: Tally, node: str, by: int) -> None:

@@ -19,13 +19,12 @@ NODE_CHANGED = "node changed"
 POD_GONE = "pod gone"
 POD_PLACED = "pod placed"
 VOLUME_CHANGED = "volume changed"
-GANG_CHANGED = "gang changed"
 
 ON_NODE = frozenset((NODE_CHANGED,))
 ON_ROOM = frozenset((NODE_CHANGED, POD_GONE))
 ON_PODS = frozenset((NODE_CHANGED, POD_GONE, POD_PLACED))
 ON_VOLUME = frozenset((NODE_CHANGED, VOLUME_CHANGED))
-ANYTHING = frozenset((NODE_CHANGED, POD_GONE, POD_PLACED, VOLUME_CHANGED, GANG_CHANGED))
+ANYTHING = frozenset((NODE_CHANGED, POD_GONE, POD_PLACED, VOLUME_CHANGED))
 
 
 class Refusal(NamedTuple):

@@ -1,34 +1,45 @@
 """Gangs: pods that are only of use together get nodes together, or none does.
 
-The scheduler knows no kind that has gangs. It is handed a `Grouping`: a function from a pod to the gang it belongs
-to, or None. Everything else is here: who is still missing, the trial placement, the one sentence for all.
-
-The trial is made on the cache itself by assuming pod after pod; nothing awaits in between, so nobody sees it half
-done, and a trial that fails is taken back completely.
+Pure: who is still missing, the trial placement, and one sentence for all when it fails. The trial is made on the cache
+itself by assuming pod after pod; nothing awaits in between, so nobody sees it half done, and a trial that fails is
+taken back completely (`trial_on`), down to the cache's generation: equal state, equal answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from danlu.embedded.scheduler.filters import ANYTHING
-from danlu.embedded.scheduler.placing import Diagnosis, Found, Placer
-from danlu.embedded.scheduler.podinfo import PodInfo
+from danlu.embedded.scheduler import shortage
+from danlu.embedded.scheduler.cache import Cache
+from danlu.embedded.scheduler.filters import ON_ROOM
+from danlu.embedded.scheduler.placing import Diagnosis, Found, Placer, histogram
+from danlu.embedded.scheduler.podinfo import REQUIRED, PodInfo
+from danlu.embedded.scheduler.policy import Gang, Lane
 from danlu.meta.kind import Object
 
 
-@dataclass(frozen=True, slots=True)
-class Gang:
-    key: str  # "namespace/name"; unique in the cluster
-    min_member: int
+@dataclass(slots=True)
+class Attempt:
+    """One gang as it stands: `pods` wait, `members` (uid → role) already have a node."""
 
+    gang: Gang
+    lane: Lane | None
+    pods: Sequence[PodInfo]
+    members: Mapping[str, str]
 
-Grouping = Callable[[Object], Gang | None]
+    @property
+    def needed(self) -> int:
+        return max(self.gang.min_member - len(self.members), 0)
 
-
-def no_gangs(_pod: Object) -> Gang | None:
-    return None
+    @property
+    def needed_of_roles(self) -> dict[str, int]:
+        if not self.gang.roles:
+            return {}
+        have = Counter(self.members.values())
+        return {role: least - have[role] for role, least in self.gang.roles.items() if least > have[role]}
 
 
 @dataclass(slots=True)
@@ -38,59 +49,183 @@ class Placement:
     placed: list[tuple[PodInfo, Found]]
     left: list[PodInfo]
     left_because: str = ""
+    wakes: frozenset[str] = ON_ROOM
 
 
 @dataclass(slots=True)
 class GangRefusal:
     message: str
-    wakes: frozenset[str] = ANYTHING
+    wakes: frozenset[str] = ON_ROOM
+    room: bool = False  # other pods are in the way: clearing some away could help
+    passing: bool = False  # likely to be over in a moment (members are being created): not worth a word yet
 
 
-def waiting_for_members(gang: Gang, present: int) -> GangRefusal:
-    missing = gang.min_member - present
-    return GangRefusal(f'gang "{gang.key}" waits for {missing} more of its {gang.min_member} pods to be created')
+def place(attempt: Attempt, placer: Placer) -> Placement | GangRefusal:
+    """At least the minimum in all, or nothing is placed."""
+    for pod in attempt.pods:
+        restrict(pod, attempt.lane.node_requirements if attempt.lane is not None else ())
+    missing = _waiting_for_members(attempt)
+    if missing is not None:
+        return missing
+    refused = shortage.of_quota(attempt.gang, attempt.lane, attempt.pods, attempt.needed, placer.cache)
+    if refused:
+        return GangRefusal(refused)
+    if attempt.needed > 1 and (short := shortage.of_free_room(attempt.pods, attempt.needed, placer.cache)):
+        return _no_room(attempt, placer.cache, short)
+    found = search(attempt, placer)
+    if isinstance(found, Placement):
+        return found
+    return _no_room(attempt, placer.cache, found.message, found.wakes)
 
 
-def place(gang: Gang, pods: Sequence[PodInfo], running: int, placer: Placer) -> Placement | GangRefusal:
-    """`running` members already have a node. At least `gang.min_member` in all, or nothing is placed."""
-    needed = max(gang.min_member - running, 0)
-    if len(pods) < needed:
-        return waiting_for_members(gang, running + len(pods))
-    first = _attempt(pods, placer, pack=False)
-    if len(first.placed) < len(pods):
-        # Spread out they do not all fit. Packed, with the largest first, they may.
-        _take_back(first, placer)
-        packed = _attempt(sorted(pods, key=_size, reverse=True), placer, pack=True)
-        if len(packed.placed) >= len(first.placed):
-            first = packed
-        else:
-            _take_back(packed, placer)
-            first = _attempt(pods, placer, pack=False)
-    if len(first.placed) >= needed:
-        return first
-    _take_back(first, placer)
-    reached = running + len(first.placed)
-    return GangRefusal(
-        f'gang "{gang.key}" needs {gang.min_member} pods at once and only {reached} can be placed: {first.left_because}'
-    )
+def search(attempt: Attempt, placer: Placer) -> Placement | GangRefusal:
+    """Spread out first; packed, with the largest first, when they do not all fit so."""
+    pods = _in_order(attempt)
+    with trial_on(placer.cache) as trial:
+        first = _try(attempt, pods, placer, pack=False)
+        if not first.left:
+            trial.keep = True
+            return first
+        take_back(first, placer.cache)
+        packed = _try(attempt, sorted(pods, key=_size, reverse=True), placer, pack=True)
+        if len(packed.placed) >= len(first.placed) and is_enough(attempt, packed):
+            trial.keep = True
+            return packed
+        take_back(packed, placer.cache)
+        if is_enough(attempt, first):
+            again = _try(attempt, pods, placer, pack=False)
+            trial.keep = True
+            return again
+    best = max(first, packed, key=lambda placement: len(placement.placed))
+    lacking = max(best.left, key=lambda pod: (pod.created, pod.name)).name
+    fit = ""
+    if attempt.gang.name:
+        fit = f"{len(best.placed)} fit, {lacking} does not: " if best.placed else f"{lacking} does not fit: "
+    return GangRefusal(f"{fit}{best.left_because}", best.wakes)
 
 
-def _attempt(pods: Sequence[PodInfo], placer: Placer, *, pack: bool) -> Placement:
-    placement = Placement([], [])
+def is_enough(attempt: Attempt, placement: Placement) -> bool:
+    if len(placement.placed) < attempt.needed:
+        return False
+    of_roles = attempt.needed_of_roles
+    if not of_roles:
+        return True
+    placed = Counter(pod.role for pod, _ in placement.placed)
+    return all(placed[role] >= needed for role, needed in of_roles.items())
+
+
+def _waiting_for_members(attempt: Attempt) -> GangRefusal | None:
+    gang, present = attempt.gang, len(attempt.members) + len(attempt.pods)
+    if len(attempt.pods) < attempt.needed:
+        message = (
+            f"group {gang.name} waits for its pods: {present} of at least {gang.min_member} exist; "
+            "all of them are placed at once"
+        )
+        return GangRefusal(message, frozenset(), passing=True)
+    waiting = Counter(pod.role for pod in attempt.pods)
+    for role, needed in attempt.needed_of_roles.items():
+        if waiting[role] < needed:
+            least = gang.roles[role]
+            message = (
+                f"group {gang.name} waits for its pods: {least - needed + waiting[role]} of at least {least} "
+                f"with role {role} exist; all of them are placed at once"
+            )
+            return GangRefusal(message, frozenset(), passing=True)
+    return None
+
+
+def _no_room(attempt: Attempt, cache: Cache, why: str, wakes: frozenset[str] = ON_ROOM) -> GangRefusal:
+    gang, total = attempt.gang, len(cache.real)
+    if not total:
+        return GangRefusal(why, wakes)
+    never = shortage.for_ever(attempt.pods, attempt.needed, attempt.members, cache)
+    subject = f" for all {gang.min_member} pods of group {gang.name}" if gang.name else ""
+    if attempt.members and gang.name:
+        more = max(attempt.needed, 1)
+        subject = f" for {more} more pod{'s' if more > 1 else ''} of group {gang.name}"
+    if never:
+        return GangRefusal(f"0/{total} nodes are available{subject}, and never will be as they are: {never}.", wakes)
+    return GangRefusal(f"0/{total} nodes are available{subject}: {why}.", wakes, room=True)
+
+
+def _in_order(attempt: Attempt) -> list[PodInfo]:
+    """What the roles need first, then by age and name: an elastic gang that does not fit whole gets its first pods."""
+    pods = sorted(attempt.pods, key=lambda pod: (pod.created, pod.name))
+    of_roles = attempt.needed_of_roles
+    if not of_roles:
+        return pods
+    first: list[PodInfo] = []
     for pod in pods:
+        if of_roles.get(pod.role, 0) > 0:
+            of_roles[pod.role] -= 1
+            first.append(pod)
+    return [*first, *(pod for pod in pods if pod not in first)]
+
+
+def _try(attempt: Attempt, pods: Sequence[PodInfo], placer: Placer, *, pack: bool) -> Placement:
+    placement = Placement([], [])
+    cache, lane = placer.cache, attempt.lane
+    for pod in pods:
+        if lane is not None:
+            over = shortage.over_quota(pod, lane, cache)
+            if over:
+                placement.left.append(pod)
+                placement.left_because = placement.left_because or over
+                continue
         found = placer.place(pod, pack=pack)
         if isinstance(found, Diagnosis):
             placement.left.append(pod)
-            placement.left_because = placement.left_because or found.message()
+            placement.left_because = placement.left_because or _words(found)
+            placement.wakes |= found.wakes
         else:
-            placer.cache.assume(pod, found.node)
+            cache.assume(pod, found.node)
             placement.placed.append((pod, found))
     return placement
 
 
-def _take_back(placement: Placement, placer: Placer) -> None:
+def _words(found: Diagnosis) -> str:
+    if not found.total:
+        return found.message()
+    return found.overall or histogram(found.refusals.values())
+
+
+def restrict(pod: PodInfo, requirements: Sequence[Object]) -> None:
+    """The lane's nodes, beside what the pod itself asks for. Begins from the pod's spec, so that it may be repeated."""
+    affinity = ((pod.pod.get("spec") or {}).get("affinity") or {}).get("nodeAffinity") or {}
+    own = affinity.get(REQUIRED)
+    terms = None if own is None else own.get("nodeSelectorTerms") or ()
+    if requirements:
+        stated: Collection[Object] = ({},) if terms is None else terms
+        terms = [
+            {**term, "matchExpressions": [*(term.get("matchExpressions") or ()), *requirements]}
+            for term in stated
+            if terms is None or term.get("matchExpressions") or term.get("matchFields")
+        ]
+    pod.node_affinity = terms
+
+
+@dataclass(slots=True)
+class TrialState:
+    keep: bool = False
+
+
+@contextmanager
+def trial_on(cache: Cache) -> Iterator[TrialState]:
+    """Unless `keep` is set, the cache is afterwards as before: what was assumed must have been forgotten by then."""
+    generation = cache.generation
+    nominated = {node: dict(pods) for node, pods in cache.nominated.items()}
+    state = TrialState()
+    try:
+        yield state
+    finally:
+        if not state.keep:
+            cache.nominated = nominated
+            cache.generation = generation
+
+
+def take_back(placement: Placement, cache: Cache) -> None:
     for pod, _ in placement.placed:
-        placer.cache.forget(pod)
+        cache.forget(pod)
 
 
 def _size(pod: PodInfo) -> tuple[int, ...]:

@@ -123,8 +123,11 @@ class PodInfo:
         "claims",
         "created",
         "deleting",
+        "gang",
         "key",
         "labels",
+        "lane",
+        "lane_priority",
         "name",
         "namespace",
         "node_affinity",
@@ -138,6 +141,7 @@ class PodInfo:
         "preferred_anti_affinity",
         "priority",
         "request",
+        "role",
         "scored",
         "signature_bytes",
         "soft_spread",
@@ -168,6 +172,11 @@ class PodInfo:
         self._read_affinity(spec)
         self._read_spread(spec)
         self.signature_bytes: bytes | None = None
+        # What a policy says of the pod; pods without one have no lane (see policy.py).
+        self.gang = ""
+        self.role = ""
+        self.lane = ""
+        self.lane_priority = 0
 
     def _read_affinity(self, spec: Object) -> None:
         affinity = spec.get("affinity") or {}

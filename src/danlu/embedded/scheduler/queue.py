@@ -1,6 +1,7 @@
 """The scheduling queue: who is next, who rests after a failure, and who waits until the cluster changes.
 
-- *active*: to be tried now, highest priority first, then oldest.
+- *active*: to be tried now, highest priority first, then oldest. Pods of lanes (policy.py) come by their lane first;
+  which lane is next is asked anew each time, since it depends on what the lanes have got by then.
 - *resting*: failed a moment ago and something changed since; tried again when its back-off ends, or at once when
   nothing else is to be done.
 - *waiting*: refused; only an event that its refusal names (or five minutes) brings it back.
@@ -18,9 +19,16 @@ FIRST_BACKOFF_S = 1.0
 LONGEST_BACKOFF_S = 10.0
 LONGEST_WAIT_S = 300.0  # a wake-up that was missed by a bug costs five minutes, not for ever
 
+LaneOrder = Callable[[str], tuple[float, ...]]
+"""Lane → the smaller, the sooner; "" is the lane of all pods that have none."""
+
+
+def no_order(_lane: str) -> tuple[float, ...]:
+    return ()
+
 
 class Entry:
-    __slots__ = ("attempts", "errored", "gang_key", "order", "pod", "state", "tried_at", "wakes")
+    __slots__ = ("attempts", "errored", "gang_priority", "order", "pod", "state", "tried_at", "wakes")
 
     def __init__(self, pod: PodInfo, order: int) -> None:
         self.pod = pod
@@ -30,7 +38,7 @@ class Entry:
         self.tried_at = 0.0
         self.errored = False  # failed for no fault of its own: its rest is not cut short
         self.wakes: frozenset[str] = frozenset()
-        self.gang_key = ""
+        self.gang_priority = 0
 
     @property
     def rest_until(self) -> float:
@@ -40,10 +48,12 @@ class Entry:
 
 
 class SchedulingQueue:
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], lane_order: LaneOrder = no_order) -> None:
         self._clock = clock
+        self._lane_order = lane_order
         self._entries: dict[str, Entry] = {}  # uid → entry, in whatever state
-        self._active: list[tuple[int, float, int, Entry]] = []
+        self._gangs: dict[str, dict[str, Entry]] = {}  # gang → uid → entry
+        self._active: dict[str, list[tuple[int, int, int, int, Entry]]] = {}  # lane → heap
         self._resting: list[tuple[float, int, Entry]] = []
         self._waiting: dict[str, Entry] = {}
         self._orders = itertools.count()
@@ -56,23 +66,30 @@ class SchedulingQueue:
     def __contains__(self, uid: str) -> bool:
         return uid in self._entries
 
-    def add(self, pod: PodInfo, gang_key: str = "") -> None:
+    def add(self, pod: PodInfo, gang_priority: int = 0) -> None:
         """A new pod, or an old one that changed in a way that may matter."""
         known = self._entries.get(pod.uid)
         if known is not None:
-            known.pod = pod
+            known.pod, known.gang_priority = pod, gang_priority
             if known.state == "waiting":
                 self._revive(known)
             return
         entry = Entry(pod, next(self._orders))
-        entry.gang_key = gang_key
+        entry.gang_priority = gang_priority
         self._entries[pod.uid] = entry
+        if pod.gang:
+            gang = self._gangs.setdefault(pod.gang, {})
+            gang[pod.uid] = entry
+            # Its gang has waited for it: all are tried as if they were new.
+            entry.order = min(other.order for other in gang.values())
         self._activate(entry)
 
     def refresh(self, pod: PodInfo) -> None:
         """The pod changed in a way that does not matter here (its own condition)."""
         known = self._entries.get(pod.uid)
         if known is not None:
+            if pod.gang:
+                pod.nominated = known.pod.nominated  # a gang's nominations are not written down
             known.pod = pod
 
     def remove(self, uid: str) -> bool:
@@ -81,6 +98,11 @@ class SchedulingQueue:
             return False
         entry.state = "gone"
         self._waiting.pop(uid, None)
+        gang = self._gangs.get(entry.pod.gang)
+        if gang is not None:
+            gang.pop(uid, None)
+            if not gang:
+                del self._gangs[entry.pod.gang]
         return True
 
     def pop(self) -> Entry | None:
@@ -97,14 +119,20 @@ class SchedulingQueue:
             entry.tried_at = now
         return entry
 
-    def take_gang(self, gang_key: str) -> list[Entry]:
-        """All members that are not being tried; they are tried with the one that was popped."""
-        members = [e for e in self._entries.values() if e.gang_key == gang_key and e.state != "trying"]
-        now = self._clock()
+    def gang(self, key: str) -> list[Entry]:
+        return [*self._gangs.get(key, {}).values()]
+
+    def pods_of_lane(self, lane: str) -> list[PodInfo]:
+        return [entry.pod for entry in self._entries.values() if entry.pod.lane == lane]
+
+    def take_gang(self, key: str) -> list[Entry]:
+        """All members; those that are not being tried yet are tried with the one that was popped."""
+        members, now = self.gang(key), self._clock()
         for entry in members:
-            self._waiting.pop(entry.pod.uid, None)
-            entry.state, entry.tried_at = "trying", now
-            entry.attempts += 1
+            if entry.state != "trying":
+                self._waiting.pop(entry.pod.uid, None)
+                entry.state, entry.tried_at = "trying", now
+                entry.attempts += 1
         return members
 
     def refused(self, entry: Entry, wakes: Iterable[str], since: int, *, errored: bool = False) -> None:
@@ -128,6 +156,20 @@ class SchedulingQueue:
             self._revive(entry)
         return bool(cared)
 
+    def wake_gang(self, key: str) -> bool:
+        """What is known of one gang changed."""
+        return self._wake_entries([entry for entry in self.gang(key) if entry.state == "waiting"])
+
+    def wake_lane(self, lane: str) -> bool:
+        return self._wake_entries([entry for entry in self._waiting.values() if entry.pod.lane == lane])
+
+    def _wake_entries(self, entries: Iterable[Entry]) -> bool:
+        woken = [*entries]
+        for entry in woken:
+            entry.attempts = 0  # refused for another reason than before: no rest
+            self._revive(entry)
+        return bool(woken)
+
     def wake_stale(self) -> None:
         """Those who have waited longest for nothing."""
         limit = self._clock() - LONGEST_WAIT_S
@@ -147,7 +189,8 @@ class SchedulingQueue:
 
     def _activate(self, entry: Entry) -> None:
         entry.state = "active"
-        heapq.heappush(self._active, (-entry.pod.priority, entry.order, next(self._orders), entry))
+        item = (-entry.gang_priority, -entry.pod.priority, entry.order, next(self._orders), entry)
+        heapq.heappush(self._active.setdefault(entry.pod.lane, []), item)
 
     def _rest(self, entry: Entry) -> None:
         entry.state = "resting"
@@ -159,7 +202,11 @@ class SchedulingQueue:
 
     def _pop_active(self) -> Entry | None:
         while self._active:
-            entry = heapq.heappop(self._active)[-1]
+            lane = min(self._active, key=self._lane_order) if len(self._active) > 1 else next(iter(self._active))
+            heap = self._active[lane]
+            entry = heapq.heappop(heap)[-1]
+            if not heap:
+                del self._active[lane]
             if entry.state == "active":
                 return entry
         return None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
+from collections.abc import Callable, Iterable
 
 from danlu import errors
 from danlu.client.client import Client
+from danlu.embedded.scheduler.gangs import GangRefusal
 from danlu.embedded.scheduler.podinfo import PodInfo
 from danlu.meta import clock, conditions
 from danlu.meta.kind import Object
@@ -70,3 +73,57 @@ class Reporter:
                 await self._client.patch(
                     POD, pod.name, pod.namespace, patch, type="strategic", subresource="status"
                 )
+
+
+class GangReports:
+    """Refusals of gangs, without a flood: each costs a write for every pod of the gang.
+
+    A gang that is complete a moment later is not worth a word; numbers that change with every pod that comes and goes
+    are worth one every few seconds. So words wait: briefly the first time, longer when something was said before.
+    """
+
+    FIRST_S = 0.5
+    AGAIN_S = 5.0
+
+    def __init__(self, report: Callable[[PodInfo, str], None]) -> None:
+        self._report = report
+        self._said: dict[str, tuple[str, float]] = {}  # gang → (words, when)
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def tell(self, key: str, pods: Iterable[PodInfo], refusal: GangRefusal) -> None:
+        now = time.monotonic()
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+        before, when = self._said.get(key, ("", 0.0))
+        wait = 0.0
+        if before:
+            wait = 0.0 if before == refusal.message else max(when + self.AGAIN_S - now, 0.0)
+        elif refusal.room or refusal.passing:
+            wait = self.FIRST_S if timer is None else max(timer.when() - asyncio.get_running_loop().time(), 0.0)
+        told = [*pods]
+        if wait:
+            loop = asyncio.get_running_loop()
+            self._timers[key] = loop.call_later(wait, self._say, key, told, refusal.message)
+        else:
+            self._say(key, told, refusal.message)
+
+    def _say(self, key: str, pods: list[PodInfo], message: str) -> None:
+        self._timers.pop(key, None)
+        if len(self._said) >= REMEMBERED:
+            self._said.clear()
+        self._said[key] = (message, time.monotonic())
+        for pod in pods:
+            self._report(pod, message)
+
+    def settled(self, key: str) -> None:
+        """It was placed, or is gone: what is still to be said is not true any more."""
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+        self._said.pop(key, None)
+
+    def stop(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()

@@ -13,20 +13,22 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from danlu import errors
 from danlu.client.client import Client
-from danlu.client.informer import DELETED, Informer
-from danlu.embedded.scheduler import filters, gangs, preemption
-from danlu.embedded.scheduler.binding import Binder
+from danlu.client.informer import ADDED, DELETED, Informer
+from danlu.embedded.scheduler import filters, preemption
+from danlu.embedded.scheduler.binding import DEFAULT_NAME, Binder
 from danlu.embedded.scheduler.cache import Cache
-from danlu.embedded.scheduler.gangs import Gang, GangRefusal, Grouping
+from danlu.embedded.scheduler.gangs import GangRefusal
+from danlu.embedded.scheduler.gangwork import GangWork
 from danlu.embedded.scheduler.placing import Diagnosis, Found, Placer
 from danlu.embedded.scheduler.podinfo import PodInfo
+from danlu.embedded.scheduler.policy import Policy
 from danlu.embedded.scheduler.queue import Entry, SchedulingQueue
-from danlu.embedded.scheduler.reporting import Reporter
+from danlu.embedded.scheduler.reporting import GangReports, Reporter
 from danlu.meta import volumes
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import (
@@ -41,7 +43,6 @@ from danlu.runtime.manager import Manager
 
 log = logging.getLogger(__name__)
 
-DEFAULT_NAME = "default-scheduler"
 FINISHED = ("Succeeded", "Failed")
 TURN_S = 0.004  # after this long the loop lets the API server have its turn
 LONGEST_SLEEP_S = 30.0
@@ -73,15 +74,14 @@ class Scheduler:
         client: Client,
         *,
         names: Sequence[str] = (DEFAULT_NAME,),
-        grouping: Grouping = gangs.no_gangs,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Reads through `manager`'s informers, writes as `client`. Pods with another schedulerName are not touched."""
         self.cache = Cache()
-        self.queue = SchedulingQueue(clock)
+        self.queue = SchedulingQueue(clock, self._lane_order)
         self._clock = clock
+        self._client = client
         self._names = frozenset(names)
-        self._grouping = grouping
         self._pods = manager.informer(POD)
         self._nodes = manager.informer(NODE)
         self._namespaces = manager.informer(NAMESPACE)
@@ -89,12 +89,12 @@ class Scheduler:
         self._volume_informers = (self._claims, manager.informer(PERSISTENT_VOLUME), manager.informer(STORAGE_CLASS))
         self._view = _Volumes(*self._volume_informers)
         self._placer = Placer(self.cache, self._view)
-        self._reporter = Reporter(client, DEFAULT_NAME)
+        self._reporters: dict[str, Reporter] = {}
         self._binder = Binder(client, self._claims, self._reporter)
+        self._work = GangWork(self.cache, self.queue, self._placer, self)
+        self._gang_reports = GangReports(self._report)
         self._answers: dict[bytes, Diagnosis] = {}
         self._answers_at = -1
-        self._gang_members: dict[str, set[str]] = {}  # gang → uids of members that have a node
-        self._gang_of: dict[str, str] = {}
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.Task[None] | None = None
@@ -117,7 +117,25 @@ class Scheduler:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._reporter.stop()
+        self._gang_reports.stop()
+        await asyncio.gather(*(reporter.stop() for reporter in self._reporters.values()))
+
+    def use(self, policy: Policy) -> None:
+        """Also places pods that name one of the policy's schedulers, by its rules; it must have read its sources."""
+        self._names |= frozenset(policy.names)
+        self._work.use(policy)
+        policy.listen(self._gang_changed, self._lane_changed)
+        if self._loop is not None:
+            for pod in self._pods.list():
+                if self._work.policy(pod) is not None:
+                    self.cache.remove_pod(pod["metadata"]["uid"])  # seen before, and not known to be of a gang
+                    self._pod_changed(ADDED, pod, None)
+
+    def _reporter(self, pod: PodInfo) -> Reporter:
+        name = (pod.pod.get("spec") or {}).get("schedulerName") or DEFAULT_NAME
+        if name not in self._reporters:
+            self._reporters[name] = Reporter(self._client, name)
+        return self._reporters[name]
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -151,7 +169,11 @@ class Scheduler:
 
     def _pod_changed(self, event: str, pod: Object, old: Object | None) -> None:
         uid = pod["metadata"].get("uid") or ""
-        if event == DELETED or (pod.get("status") or {}).get("phase") in FINISHED:
+        if event == DELETED:
+            self._work.leaves(uid)
+            self._pod_gone(uid)
+        elif (pod.get("status") or {}).get("phase") in FINISHED:
+            self._member_seen(pod)
             self._pod_gone(uid)
         elif (pod.get("spec") or {}).get("nodeName"):
             self._pod_has_node(pod, old)
@@ -161,7 +183,7 @@ class Scheduler:
     def _pod_gone(self, uid: str) -> None:
         self.queue.remove(uid)
         self.cache.denominate(uid)
-        self._leaves_gang(uid)
+        self._work.room_made_by(uid)
         if self.cache.remove_pod(uid):
             self._happened(filters.POD_GONE)
 
@@ -172,24 +194,19 @@ class Scheduler:
             known[0].pod = pod
             return
         self.queue.remove(uid)
-        if self.cache.set_pod(PodInfo(pod), pod["spec"]["nodeName"]):
+        info = self._work.info(pod)
+        if self.cache.set_pod(info, pod["spec"]["nodeName"]):
             self._happened(filters.POD_PLACED)
-        self._joins_gang(pod)
+        self._member_seen(pod, info)
 
-    def _joins_gang(self, pod: Object) -> None:
-        gang = self._grouping(pod)
-        if gang is not None:
-            uid = pod["metadata"]["uid"]
-            self._gang_members.setdefault(gang.key, set()).add(uid)
-            self._gang_of[uid] = gang.key
-
-    def _leaves_gang(self, uid: str) -> None:
-        key = self._gang_of.pop(uid, "")
-        members = self._gang_members.get(key)
-        if members is not None:
-            members.discard(uid)
-            if not members:
-                del self._gang_members[key]
+    def _member_seen(self, pod: Object, info: PodInfo | None = None) -> None:
+        """A pod with a node: it counts in its gang until it is being deleted."""
+        if self._work.policy(pod) is None:
+            return
+        if pod["metadata"].get("deletionTimestamp") or not (pod.get("spec") or {}).get("nodeName"):
+            self._work.leaves(pod["metadata"]["uid"])
+        else:
+            self._work.joins(info or self._work.info(pod))
 
     def _pod_waits(self, pod: Object, old: Object | None) -> None:
         meta, spec = pod["metadata"], pod.get("spec") or {}
@@ -202,17 +219,31 @@ class Scheduler:
             return
         if self.cache.is_assumed(uid):
             return  # being bound: an older picture of it
-        info = PodInfo(pod)
+        info = self._work.info(pod)
         if uid in self.queue and old is not None and _same_pod(pod, old):
             self.queue.refresh(info)
             return
         if info.nominated:
             self.cache.nominate(info, info.nominated)
-        gang = self._grouping(pod)
-        self.queue.add(info, gang.key if gang else "")
-        if gang is not None:
-            self._happened(filters.GANG_CHANGED)
+        self.queue.add(info, self._work.priority(info))
         self._wake.set()
+
+    def _gang_changed(self, key: str) -> None:
+        for entry in self.queue.gang(key):
+            nominated = entry.pod.nominated
+            entry.pod = self._work.info(entry.pod.pod)
+            entry.pod.nominated = nominated
+            entry.gang_priority = self._work.priority(entry.pod)
+        if self.queue.wake_gang(key):
+            self._wake.set()
+
+    def _lane_changed(self, lane: str) -> None:
+        self._work.refresh_lane(lane)
+        if self.queue.wake_lane(lane):
+            self._wake.set()
+
+    def _lane_order(self, lane: str) -> tuple[float, ...]:
+        return self._work.lane_order(lane)
 
     # -- the loop
 
@@ -243,15 +274,15 @@ class Scheduler:
         self.queue.wake_stale()
 
     def _try(self, entry: Entry) -> None:
-        gang = self._grouping(entry.pod.pod)
-        if gang is not None:
-            self._try_gang(gang, entry)
+        policy = self._work.policy(entry.pod.pod)
+        if policy is not None:
+            self._work.try_gang(entry, policy)
             return
         since = self.queue.cycle
         answer = self._answer(entry.pod)
         if isinstance(answer, Found):
             self.cache.assume(entry.pod, answer.node)
-            self._bind(entry.pod, answer)
+            self.bind(entry.pod, answer)
             return
         nominated: str | None = None
         if not answer.preemption:
@@ -285,35 +316,20 @@ class Scheduler:
         self._spawn(self._binder.evict(pod, plan), f"preempt for {pod.name}")
         return plan.node
 
-    def _try_gang(self, gang: Gang, entry: Entry) -> None:
-        since = self.queue.cycle
-        entries = {e.pod.uid: e for e in (entry, *self.queue.take_gang(gang.key))}
-        pods = sorted((e.pod for e in entries.values()), key=lambda pod: (pod.created, pod.name))
-        running = len(self._gang_members.get(gang.key, ()))
-        answer = gangs.place(gang, pods, running, self._placer)
-        if isinstance(answer, GangRefusal):
-            for uid in entries:
-                self.queue.refused(entries[uid], answer.wakes, since)
-                self._report(entries[uid].pod, answer.message, None)
-            return
-        for pod, found in answer.placed:
-            self._joins_gang(pod.pod)
-            self._bind(pod, found)
-        for pod in answer.left:
-            self.queue.refused(entries[pod.uid], filters.ANYTHING, since)
-            self._report(pod, answer.left_because, None)
-
     # -- what follows a decision
 
-    def _bind(self, pod: PodInfo, found: Found) -> None:
+    def bind(self, pod: PodInfo, found: Found) -> None:
         """The pod is already assumed on its node."""
         self.queue.remove(pod.uid)
+        if pod.gang:
+            self._gang_reports.settled(pod.gang)
         self._spawn(self._bind_now(pod, found), f"bind {pod.name}")
 
     async def _bind_now(self, pod: PodInfo, found: Found) -> None:
         try:
             await self._binder.bind(pod, found)
         except errors.NotFound:
+            self._work.leaves(pod.uid)
             self._pod_gone(pod.uid)
         except Exception as error:
             if not isinstance(error, errors.ApiError):
@@ -322,19 +338,36 @@ class Scheduler:
 
     def _binding_failed(self, pod: PodInfo, why: str) -> None:
         self.cache.forget(pod)
-        self._leaves_gang(pod.uid)
+        self._work.leaves(pod.uid)
         self._happened(filters.POD_GONE)
         current = self._pods.get(pod.namespace, pod.name)
         if current is None or current["metadata"].get("uid") != pod.uid or current["spec"].get("nodeName"):
             return
-        gang = self._grouping(current)
-        self.queue.add(PodInfo(current), gang.key if gang else "")
+        info = self._work.info(current)
+        self.queue.add(info, self._work.priority(info))
         self._wake.set()
-        self._spawn(self._reporter.refused(pod, why, reason="SchedulerError"), f"report {pod.name}")
+        self._spawn(self._reporter(pod).refused(pod, why, reason="SchedulerError"), f"report {pod.name}")
 
-    def _report(self, pod: PodInfo, message: str, nominated: str | None) -> None:
-        if self._reporter.is_news(pod, message, nominated):
-            self._spawn(self._reporter.refused(pod, message, nominated), f"report {pod.name}")
+    def _report(self, pod: PodInfo, message: str, nominated: str | None = None) -> None:
+        reporter = self._reporter(pod)
+        if reporter.is_news(pod, message, nominated):
+            self._spawn(reporter.refused(pod, message, nominated), f"report {pod.name}")
+
+    # -- what follows a decision on a gang (gangwork.Consequences)
+
+    def tell(self, key: str, pods: Iterable[PodInfo], refusal: GangRefusal) -> None:
+        self._gang_reports.tell(key, pods, refusal)
+
+    def evict(self, by: str, why: str, victims: Sequence[PodInfo]) -> None:
+        self._spawn(self._evict_now(by, why, victims), f"preempt {len(victims)} pods")
+
+    async def _evict_now(self, by: str, why: str, victims: Sequence[PodInfo]) -> None:
+        try:
+            await self._binder.clear(victims, by, why)
+        except Exception as error:
+            log.warning("preempting for %s failed: %s", why, error)
+            for victim in victims:
+                self._work.room_made_by(victim.uid)  # so that it is tried again
 
 
 def _placement_facts(node: Object) -> tuple[Any, ...]:

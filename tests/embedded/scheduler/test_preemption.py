@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-from danlu.embedded.scheduler import gangs
-from danlu.embedded.scheduler.gangs import Gang, GangRefusal, Placement
 from danlu.embedded.scheduler.podinfo import PodInfo
 from danlu.embedded.scheduler.preemption import Plan
 from danlu.embedded.scheduler.queue import SchedulingQueue
-from danlu.meta.kind import Object
 
 from .worlds import World, node, pod
 
@@ -35,51 +32,6 @@ def test_room_that_was_made_is_kept_for_the_preemptor() -> None:
     world.cache.nominate(PodInfo(chosen), "a")
     assert world.place(pod("low", requests={"cpu": "1"})) == "0/1 nodes are available: 1 Insufficient cpu."
     assert world.place(chosen) == "a"
-
-
-def gang_pods(count: int, gpus: int) -> list[PodInfo]:
-    return [PodInfo(pod(f"g{i}", requests={"nvidia.com/gpu": str(gpus)})) for i in range(count)]
-
-
-def gpu_nodes(*counts: int) -> list[Object]:
-    return [node(f"n{i}", extended={"nvidia.com/gpu": str(count)}) for i, count in enumerate(counts)]
-
-
-def test_a_gang_is_placed_whole_or_not_at_all() -> None:
-    world = World(*gpu_nodes(2, 2))
-    refused = gangs.place(Gang("default/train", 4), gang_pods(4, 2), 0, world.placer)
-    assert isinstance(refused, GangRefusal)
-    assert refused.message == (
-        'gang "default/train" needs 4 pods at once and only 2 can be placed: '
-        "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
-    )
-    assert not world.cache.pods
-    placed = gangs.place(Gang("default/train", 4), gang_pods(4, 1), 0, world.placer)
-    assert isinstance(placed, Placement)
-    assert len(placed.placed) == 4
-    assert len(world.cache.pods) == 4
-
-
-def test_a_gang_may_be_larger_than_it_needs_to_be() -> None:
-    world = World(*gpu_nodes(1, 1))
-    placed = gangs.place(Gang("d/t", 2), gang_pods(3, 1), 0, world.placer)
-    assert isinstance(placed, Placement)
-    assert (len(placed.placed), [left.name for left in placed.left]) == (2, ["g2"])
-
-
-def test_a_gang_that_only_fits_packed() -> None:
-    world = World(*gpu_nodes(4, 4))
-    small = gang_pods(4, 1)
-    large = PodInfo(pod("large", requests={"nvidia.com/gpu": "4"}))
-    placed = gangs.place(Gang("d/t", 5), [*small, large], 0, world.placer)
-    assert isinstance(placed, Placement)
-    assert len(placed.placed) == 5
-
-
-def test_a_gang_waits_for_its_members() -> None:
-    refused = gangs.place(Gang("d/t", 3), gang_pods(1, 1), 1, World(*gpu_nodes(4)).placer)
-    assert isinstance(refused, GangRefusal)
-    assert refused.message == 'gang "d/t" waits for 1 more of its 3 pods to be created'
 
 
 def test_the_queue() -> None:

@@ -1,0 +1,253 @@
+"""`GangWork`: the part of the scheduler that deals in gangs and lanes instead of single pods.
+
+It holds who belongs to which gang, which lane is next, and which room is being cleared for whom; and it decides on one
+gang at a time, without awaiting. What follows a decision (binding, telling, evicting) is handed back by callbacks.
+
+Invariants:
+- A member counts from the moment it is assumed on a node until it is being deleted. A finished one still counts: its
+  gang has started, and a replica that died is remade and placed alone. Once all members are gone, so is the start.
+- While room is being cleared for a gang, nothing more is cleared for it; the pods that are to come are nominated on
+  their nodes, so that nobody of lower rank takes the room meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from danlu.embedded.scheduler import gangs, reclaim
+from danlu.embedded.scheduler.cache import Cache
+from danlu.embedded.scheduler.gangs import Attempt, GangRefusal, Placement
+from danlu.embedded.scheduler.placing import Found, Placer
+from danlu.embedded.scheduler.podinfo import PodInfo, Request
+from danlu.embedded.scheduler.policy import Gang, Lane, Policy
+from danlu.embedded.scheduler.queue import Entry, SchedulingQueue
+from danlu.meta.kind import Object
+
+
+class Consequences(Protocol):
+    """What the scheduler does with a decision."""
+
+    def bind(self, pod: PodInfo, found: Found) -> None: ...
+    def tell(self, key: str, pods: Iterable[PodInfo], refusal: GangRefusal) -> None: ...
+    def evict(self, by: str, why: str, victims: Sequence[PodInfo]) -> None: ...
+
+
+class GangWork:
+    def __init__(self, cache: Cache, queue: SchedulingQueue, placer: Placer, then: Consequences) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._placer = placer
+        self._then = then
+        self._policies: dict[str, Policy] = {}  # schedulerName → policy
+        self._members: dict[str, dict[str, str]] = {}  # gang → uid → role, of those that have a node
+        self._gang_of: dict[str, str] = {}  # uid → gang
+        self._gangs: dict[str, Gang] = {}  # as last seen, for as long as it has members
+        self._clearing: dict[str, set[str]] = {}  # gang → uids of those that make room for it
+        self._answers: dict[object, GangRefusal] = {}
+        self._answers_at = -1
+        self._totals: Request = {}
+        self._totals_at = -1
+
+    def use(self, policy: Policy) -> None:
+        self._policies.update(dict.fromkeys(policy.names, policy))
+
+    def policy(self, pod: Object) -> Policy | None:
+        return self._policies.get((pod.get("spec") or {}).get("schedulerName") or "")
+
+    def info(self, pod: Object) -> PodInfo:
+        """The pod with what its policy says of it."""
+        info = PodInfo(pod)
+        policy = self.policy(pod)
+        if policy is not None:
+            gang = policy.gang(pod)
+            lane = policy.lane(gang.lane)
+            info.gang, info.lane, info.role = gang.key, gang.lane, policy.role(pod)
+            info.lane_priority = lane.priority if lane is not None else 0
+        return info
+
+    def priority(self, info: PodInfo) -> int:
+        policy = self.policy(info.pod) if info.gang else None
+        return policy.gang(info.pod).priority if policy is not None else 0
+
+    # -- members
+
+    def joins(self, info: PodInfo) -> None:
+        policy = self.policy(info.pod)
+        if policy is not None and info.gang:
+            self._members.setdefault(info.gang, {})[info.uid] = info.role
+            self._gang_of[info.uid] = info.gang
+            self._gangs[info.gang] = policy.gang(info.pod)
+
+    def leaves(self, uid: str) -> None:
+        key = self._gang_of.pop(uid, "")
+        members = self._members.get(key)
+        if members is not None:
+            members.pop(uid, None)
+            if not members:
+                del self._members[key]
+                self._gangs.pop(key, None)
+
+    def members(self, key: str) -> int:
+        return len(self._members.get(key, ()))
+
+    def room_made_by(self, uid: str) -> None:
+        for key, victims in [*self._clearing.items()]:
+            victims.discard(uid)
+            if not victims:
+                del self._clearing[key]
+
+    def refresh_lane(self, name: str) -> None:
+        """Its priority may be another."""
+        lane = self._lane(name)
+        priority = lane.priority if lane is not None else 0
+        for pod, _ in self._cache.pods.values():
+            if pod.lane == name:
+                pod.lane_priority = priority
+        for pod in self._queue.pods_of_lane(name):
+            pod.lane_priority = priority
+
+    # -- order of lanes: the priority first, then who has the smaller share of what it has most of
+
+    def lane_order(self, lane: str) -> tuple[float, ...]:
+        if not lane:
+            return (0.0,)
+        known = self._lane(lane)
+        return (1.0, -float(known.priority) if known is not None else 0.0, self.share(lane))
+
+    def share(self, lane: str) -> float:
+        """The dominant share: the largest part that the lane has of anything."""
+        if self._totals_at != self._cache.node_generation:
+            self._totals = {}
+            for node in self._cache.real.values():
+                for name, amount in node.allocatable.items():
+                    self._totals[name] = self._totals.get(name, 0) + amount
+            self._totals_at = self._cache.node_generation
+        used = self._cache.used_by(lane)
+        return max((used[name] / total for name, total in self._totals.items() if used.get(name)), default=0.0)
+
+    def _lane(self, name: str) -> Lane | None:
+        return next((lane for p in self._policies.values() if (lane := p.lane(name)) is not None), None)
+
+    # -- one decision
+
+    def try_gang(self, entry: Entry, policy: Policy) -> None:
+        since = self._queue.cycle
+        gang = policy.gang(entry.pod.pod)
+        entries = {e.pod.uid: e for e in (entry, *self._queue.take_gang(gang.key))}
+        pods = [e.pod for e in entries.values()]
+        attempt = Attempt(gang, policy.lane(gang.lane), pods, self._members.get(gang.key, {}))
+        objection = policy.objection(entry.pod.pod, bool(attempt.members))
+        if objection:
+            answer: Placement | GangRefusal = GangRefusal(objection, frozenset())
+        else:
+            answer = self._answer(attempt)
+        if isinstance(answer, GangRefusal):
+            if answer.room:
+                answer = self._clear(attempt, answer)
+            else:
+                self._give_up_claims(pods)
+            self._refuse(gang.key, entries.values(), answer, since)
+            return
+        self._clearing.pop(gang.key, None)
+        for pod, found in answer.placed:
+            self.joins(pod)
+            self._then.bind(pod, found)
+        left = [entries[pod.uid] for pod in answer.left]
+        if left:
+            have = self.members(gang.key)
+            more = f"group {gang.name} runs with {have} pods and could use more: {answer.left_because}"
+            self._refuse(gang.key, left, GangRefusal(more, answer.wakes, passing=True), since)
+
+    def _refuse(self, key: str, entries: Iterable[Entry], refusal: GangRefusal, since: int) -> None:
+        refused = [*entries]
+        for entry in refused:
+            self._queue.refused(entry, refusal.wakes, since)
+        self._then.tell(key, [entry.pod for entry in refused], refusal)
+
+    def _answer(self, attempt: Attempt) -> Placement | GangRefusal:
+        """Gangs of one shape that wait in one lane share a refusal for as long as nothing changes."""
+        if self._answers_at != self._cache.generation:
+            self._answers.clear()
+            self._answers_at = self._cache.generation
+        shape = _shape(attempt)
+        known = self._answers.get(shape) if shape is not None else None
+        if known is not None:
+            return _renamed(known, _names(attempt), MARKS)
+        answer = gangs.place(attempt, self._placer)
+        if shape is not None and isinstance(answer, GangRefusal) and self._answers_at == self._cache.generation:
+            self._answers[shape] = _renamed(answer, MARKS, _names(attempt))
+        return answer
+
+    # -- clearing room
+
+    def _clear(self, attempt: Attempt, refusal: GangRefusal) -> GangRefusal:
+        key = attempt.gang.key
+        waited_for = self._clearing.get(key)
+        if waited_for:
+            count = f"{len(waited_for)} pod{'s' if len(waited_for) > 1 else ''} of lower queues"
+            return GangRefusal(f"{refusal.message} {count} must end first.", refusal.wakes)
+        self._give_up_claims(attempt.pods)
+        found = reclaim.plan(attempt, self._placer, self._lane, self._surplus)
+        if found is None:
+            return refusal
+        for pod in attempt.pods:
+            if pod.uid in found.nodes:
+                pod.nominated = found.nodes[pod.uid]
+                self._cache.nominate(pod, pod.nominated)
+        if not found.victims:
+            return refusal  # pods that are ending already will do
+        self._clearing[key] = {victim.uid for victim in found.victims}
+        subject = f"group {attempt.gang.name}" if attempt.gang.name else f"pod {attempt.pods[0].name}"
+        priority = attempt.lane.priority if attempt.lane is not None else 0
+        by = (attempt.pods[0].pod.get("spec") or {}).get("schedulerName") or ""
+        why = f"{subject} of queue {attempt.gang.lane} (priority {priority}) needs the room"
+        self._then.evict(by, why, found.victims)
+        lanes = ", ".join(sorted({victim.lane for victim in found.victims}))
+        count = f"{len(found.victims)} pod{'s' if len(found.victims) > 1 else ''} of queue {lanes}"
+        return GangRefusal(f"{refusal.message} {count} must end first.", refusal.wakes)
+
+    def _give_up_claims(self, pods: Iterable[PodInfo]) -> None:
+        for pod in pods:
+            pod.nominated = ""
+            if self._cache.nominated:
+                self._cache.denominate(pod.uid)
+
+    def _surplus(self, key: str) -> tuple[int, int]:
+        gang = self._gangs.get(key)
+        if gang is None or gang.roles:
+            return 0, gang.priority if gang is not None else 0
+        return max(self.members(key) - gang.min_member, 0), gang.priority
+
+
+# Stand for the names of the gang and of its pods in an answer that is shared.
+MARKS = ("\0group", "\0pod")
+
+
+def _names(attempt: Attempt) -> tuple[str, str]:
+    """Pods of a shape are all alike, so any of them may be the one that is named: the last by age."""
+    return attempt.gang.name, max(attempt.pods, key=lambda pod: (pod.created, pod.name)).name
+
+
+def _renamed(refusal: GangRefusal, to: tuple[str, str], from_: tuple[str, str]) -> GangRefusal:
+    words = refusal.message.replace(f"group {from_[0]}", f"group {to[0]}").replace(from_[1], to[1])
+    return GangRefusal(words, refusal.wakes, refusal.room, refusal.passing)
+
+
+def _shape(attempt: Attempt) -> object | None:
+    """Equal shapes are refused alike; None where more than amounts and nodes decides, or members already run."""
+    gang = attempt.gang
+    if attempt.members or not gang.name or gang.roles:
+        return None
+    first = attempt.pods[0]
+    for pod in attempt.pods:
+        if pod.has_affinity or pod.spread or pod.claims or pod.ports or pod.nominated:
+            return None
+        if pod.request != first.request or pod.priority != first.priority:
+            return None
+        if pod.tolerations != first.tolerations or pod.node_selector != first.node_selector:
+            return None
+        if pod.node_affinity != first.node_affinity:
+            return None
+    where = repr((first.tolerations, first.node_selector, first.node_affinity))
+    return gang.lane, gang.min_member, len(attempt.pods), tuple(sorted(first.request.items())), first.priority, where
