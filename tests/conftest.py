@@ -16,6 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--real", action="store_true", help="run tests/conformance on a real control plane (scripts/conformance)"
     )
+    parser.addoption("--rewrite", action="store_true", help="write golden files (*.output.yaml) anew; then read the diff")
 
 
 @pytest.fixture(scope="session")

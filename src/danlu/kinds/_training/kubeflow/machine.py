@@ -119,6 +119,8 @@ class _Look:
         pods: list[Creation] = []
         services: list[Creation] = []
         for state in self.states:
+            if state.service is not None and state.phase != MISSING:
+                continue
             pod = self._pod(state.replica, planned)
             if state.service is None:
                 services.append(_creation(self._service(state.replica, pod)))
@@ -154,7 +156,7 @@ class _Look:
             return True
         group = gang.of_job(self.job, self.observed.others)
         self.outcome.apply.append(gang.group(self.job, self.engine))
-        return group is not None and self.engine.is_admitted(group)
+        return self.engine.is_admitted(group or {})
 
     # -- ending
 
@@ -174,7 +176,7 @@ class _Look:
         else:
             text = self.flavour.failed(self.job, role, count)
         self._fail(text, lost, "Warning" if role.restart == EXIT_CODE else "Normal")
-        self._count(self.states)
+        self._count(self.states, stopped=self.job.policy.clean != "None")
         self._clean_up()
         kept = endings.unfinished(self.observed.pods) if self.job.policy.clean == "None" else []
         if kept:
@@ -204,6 +206,10 @@ class _Look:
         self._look_again(self.job.policy.ttl_s)
 
     def _after_the_end(self) -> None:
+        """Replicas that a failed job has left running are counted on; what is cleaned up stays as it was counted."""
+        if self.conditions.is_true(FAILED) and all(state.pod is not None for state in self.states):
+            self._count(self.states)
+            self._write_status()
         self._remove(*endings.to_clean(self.job.policy.clean, self.observed.pods, self.observed.services))
         self._remove_group()
         left = endings.seconds_to_live(self.job, self.status.get("completionTime"), self.now)
