@@ -6,7 +6,7 @@ from danlu.kinds._served.tensorboardspec import TENSORBOARD
 from danlu.kinds._training import gang
 from danlu.kinds._training.controller import training_controller
 from danlu.kinds.platform import PlatformKind, PlatformSettings
-from danlu.kinds.tensorflowtrainingjob.reconcile import reconciler
+from danlu.kinds.tensorflowtrainingjob.reconcile import reconcile
 from danlu.kinds.tensorflowtrainingjob.schema import (
     COLUMNS,
     RULES,
@@ -25,7 +25,7 @@ def _platform(kind: Kind) -> PlatformKind:
     def controller(manager: Manager, settings: PlatformSettings) -> Controller:
         name = f"{kind.kind.lower()}-controller"
         more = (*gang.kinds_of(settings), TENSORBOARD)
-        return training_controller(manager, settings, name, kind, reconciler(kind), more)
+        return training_controller(manager, settings, name, kind, reconcile, more)
 
     return PlatformKind(
         kind,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,9 +17,8 @@ from danlu.meta.kind import Kind, Object
 from danlu.runtime.reconcile import Outcome
 
 
-def reconciler(kind: Kind) -> Callable[[Object, Observed, datetime], Outcome]:
-    flavour = FLAVOURS[kind]
-    return lambda obj, observed, now: machine.reconcile(flavour, obj, observed, now)
+def reconcile(obj: Object, observed: Observed, now: datetime) -> Outcome:
+    return machine.reconcile(FLAVOURS[obj["kind"]], obj, observed, now)
 
 
 def master(job: Job) -> Replica:
@@ -50,4 +49,4 @@ def _flavour(kind: Kind) -> Flavour:
     )
 
 
-FLAVOURS = {kind: _flavour(kind) for kind in (TENSORFLOWTRAININGJOB, TENSORFLOWJOB)}
+FLAVOURS = {kind.kind: _flavour(kind) for kind in (TENSORFLOWTRAININGJOB, TENSORFLOWJOB)}
