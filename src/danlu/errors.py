@@ -24,6 +24,18 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 
+def details_of(resource: str, name: str, group: str = "", **more: Any) -> dict[str, Any]:
+    """What a Status says about the object it is about."""
+    details = {"name": name, "kind": resource, **more}
+    if group:
+        details["group"] = group
+    return details
+
+
+def _shown(resource: str, name: str, group: str) -> str:
+    return f'{resource}.{group} "{name}"' if group else f'{resource} "{name}"'
+
+
 class ApiError(Exception):
     """Leaves the API in one shape: a `v1 Status` (see `status`)."""
 
@@ -34,6 +46,7 @@ class ApiError(Exception):
         super().__init__(message)
         self.message = message
         self.details = details or {}
+        self._detailed = details is not None  # Kubernetes writes empty details, too, where it does not know more
 
     def status(self) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -44,7 +57,7 @@ class ApiError(Exception):
             "message": self.message,
             "reason": self.reason,
         }
-        if self.details:
+        if self._detailed:
             body["details"] = self.details
         body["code"] = self.code
         return body
@@ -67,15 +80,19 @@ class NotFound(ApiError):
 
     @classmethod
     def of(cls, resource: str, name: str, group: str = "") -> NotFound:
-        shown = f"{resource}.{group}" if group else resource
-        details = {"name": name, "kind": resource}
-        if group:
-            details["group"] = group
-        return cls(f'{shown} "{name}" not found', details)
+        return cls(f"{_shown(resource, name, group)} not found", details_of(resource, name, group))
+
+    @classmethod
+    def of_path(cls) -> NotFound:
+        """The path is not served, below a group and version that are."""
+        return cls("the server could not find the requested resource", {})
 
 
 class MethodNotAllowed(ApiError):
     code, reason = 405, "MethodNotAllowed"
+
+    def __init__(self, message: str = "", details: dict[str, Any] | None = None) -> None:
+        super().__init__(message or "the server does not allow this method on the requested resource", details or {})
 
 
 class NotAcceptable(ApiError):
@@ -86,16 +103,24 @@ class AlreadyExists(ApiError):
     code, reason = 409, "AlreadyExists"
 
     @classmethod
-    def of(cls, resource: str, name: str, group: str = "") -> AlreadyExists:
-        shown = f"{resource}.{group}" if group else resource
-        details = {"name": name, "kind": resource}
-        if group:
-            details["group"] = group
-        return cls(f'{shown} "{name}" already exists', details)
+    def of(cls, resource: str, name: str, group: str = "", *, deleting: bool = False) -> AlreadyExists:
+        before = "object is being deleted: " if deleting else ""
+        return cls(f"{before}{_shown(resource, name, group)} already exists", details_of(resource, name, group))
 
 
 class Conflict(ApiError):
     code, reason = 409, "Conflict"
+
+    @classmethod
+    def of(cls, resource: str, name: str, group: str, why: str) -> Conflict:
+        text = f"Operation cannot be fulfilled on {_shown(resource, name, group)}: {why}"
+        return cls(text, details_of(resource, name, group))
+
+    @classmethod
+    def of_version(cls, resource: str, name: str, group: str = "") -> Conflict:
+        """The change was built on a version that is not the newest any more."""
+        why = "the object has been modified; please apply your changes to the latest version and try again"
+        return cls.of(resource, name, group, why)
 
 
 class Expired(ApiError):
@@ -137,5 +162,4 @@ BY_CODE: dict[int, type[ApiError]] = {leaf.code: leaf for leaf in reversed(ApiEr
 def from_status(code: int, body: dict[str, Any]) -> ApiError:
     """The exception for a Status that a server answered; the client's half of `ApiError.status`."""
     leaf = BY_REASON.get(body.get("reason", "")) or BY_CODE.get(code, ApiError)
-    error = leaf(body.get("message") or f"the server answered {code}", body.get("details"))
-    return error
+    return leaf(body.get("message") or f"the server answered {code}", body.get("details"))

@@ -118,12 +118,12 @@ class Client:
 
     async def create(self, kind: Kind, obj: Object, namespace: str | None = None, *, dry_run: bool = False) -> Object:
         query = self._write_query(dry_run)
-        made = await self._json("POST", _path(kind, namespace or _namespace(kind, obj)), query, obj)
+        made = await self._json("POST", _path(kind, namespace or _namespace(kind, obj)), query, _typed(kind, obj))
         return made if dry_run else self._wrote(kind, made)
 
     async def update(self, kind: Kind, obj: Object, *, subresource: str | None = None) -> Object:
         path = _path(kind, _namespace(kind, obj), obj["metadata"]["name"], subresource)
-        return self._wrote(kind, await self._json("PUT", path, self._write_query(), obj))
+        return self._wrote(kind, await self._json("PUT", path, self._write_query(), _typed(kind, obj)))
 
     async def update_status(self, kind: Kind, obj: Object) -> Object:
         return await self.update(kind, obj, subresource="status")
@@ -220,6 +220,11 @@ class Client:
 
 def _path(kind: Kind, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
     return kind.path(namespace if kind.namespaced else None, quote(name, safe=":") if name else None, subresource)
+
+
+def _typed(kind: Kind, obj: Object) -> Object:
+    """Servers read the type of custom objects from the body, not from the path."""
+    return obj if "kind" in obj else {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
 
 
 def _namespace(kind: Kind, obj: Object) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 from danlu import __version__
 from danlu.embedded.apiserver import discovery, openapi
 from danlu.embedded.apiserver.request import MAX_BODY_BYTES, Call, Query, Response, StreamResponse
-from danlu.embedded.apiserver.server import Answer, Handler, Server, error_response
+from danlu.embedded.apiserver.server import Answer, Handler, Server, error_response, page_not_found
 from danlu.errors import ApiError, BadRequest, NotFound, RequestTooLarge
 
 Scope = MutableMapping[str, Any]
@@ -63,7 +63,12 @@ async def version(_: Call) -> Response:
     )
 
 
+HEALTH_CHECKS = ("", "/ping", "/log", "/etcd")
+
+
 async def healthy(call: Call) -> Response:
+    if call.path.removeprefix("/healthz").removeprefix("/livez").removeprefix("/readyz") not in HEALTH_CHECKS:
+        return page_not_found()
     if call.query.flag("verbose"):
         page = call.path.strip("/").split("/")[0]
         return Response.text(f"[+]ping ok\n[+]log ok\n[+]etcd ok\n{page} check passed\n")
@@ -83,7 +88,8 @@ async def signing_keys(call: Call) -> Response:
 
 
 async def issuer(call: Call) -> Response:
-    return Response.json(call.server.authenticator.accounts.openid_configuration())
+    host = call.headers.get("host", "")
+    return Response.json(call.server.authenticator.accounts.openid_configuration(f"https://{host}" if host else ""))
 
 
 class App:

@@ -12,19 +12,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from danlu.embedded.apiserver import encoding
+from danlu.embedded.apiserver import options as write_options
 from danlu.embedded.apiserver.admission import Attributes
-from danlu.embedded.apiserver.negotiation import decode_body
+from danlu.embedded.apiserver.negotiation import OPTIONS, decode_body
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.selecting import matcher
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.storage import Stored
-from danlu.errors import BadRequest, Conflict, NotFound
+from danlu.errors import BadRequest, Conflict, NotFound, details_of
 from danlu.meta import clock
-from danlu.meta.fields import FieldError, invalid, invalid_error, not_supported
-from danlu.meta.kind import Kind, Object
+from danlu.meta.fields import FieldError, invalid, invalid_error, not_supported, quoted
+from danlu.meta.kind import Object
+from danlu.meta.schema import native
 
-DELETE_OPTIONS = Kind("meta.k8s.io", "v1", "DeleteOptions", "deleteoptions")
-POLICIES = ("Background", "Foreground", "Orphan")
+POLICIES = ("Foreground", "Background", "Orphan")
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 
 
@@ -38,70 +39,98 @@ class Options:
     dry_run: bool = False
     raw: dict[str, Any] | None = None
 
+    @classmethod
+    def of(cls, sent: Object) -> Options:
+        """From DeleteOptions as sent. Raises BadRequest or Invalid."""
+        problem = native("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions").decode(sent).problem
+        if problem is not None:
+            raise BadRequest(problem.message)
+        before = sent.get("preconditions") or {}
+        grace = sent.get("gracePeriodSeconds")
+        made = cls(
+            # Kubernetes reads a negative grace period as "now, but not by force".
+            grace=1 if grace is not None and grace < 0 else grace,
+            propagation=sent.get("propagationPolicy") or "",
+            orphan_dependents=sent.get("orphanDependents"),
+            uid=before.get("uid") or "",
+            resource_version=before.get("resourceVersion") or "",
+            dry_run=bool(sent.get("dryRun")),
+            raw=sent,
+        )
+        errors = _errors(made) + write_options.dry_run_errors(sent.get("dryRun") or ())
+        if errors:
+            raise invalid_error(write_options.DELETE, "", errors)
+        return made
 
-def options_of(call: Call) -> Options:
-    body: dict[str, Any] = {}
-    if call.body.strip():
-        body = decode_body(call.headers.get("content-type", "application/json"), call.body, [], "Ignore")
-        if body.get("kind", "DeleteOptions") != "DeleteOptions":
-            raise BadRequest(f"expected a DeleteOptions in the body of a delete, got {body['kind']}")
-    before = body.get("preconditions") or {}
-    if not isinstance(before, dict):
-        raise BadRequest("json: cannot unmarshal into Go struct field DeleteOptions.preconditions of type v1.Preconditions")
-    grace = body.get("gracePeriodSeconds")
-    if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
-        raise BadRequest("json: cannot unmarshal into Go struct field DeleteOptions.gracePeriodSeconds of type int64")
-    options = Options(
-        grace=grace if grace is not None else call.query.integer("gracePeriodSeconds"),
-        propagation=body.get("propagationPolicy") or call.query.get("propagationPolicy"),
-        orphan_dependents=body.get("orphanDependents"),
-        uid=before.get("uid") or "",
-        resource_version=before.get("resourceVersion") or "",
-        dry_run=call.dry_run or "All" in (body.get("dryRun") or []),
-        raw=body,
-    )
-    if options.orphan_dependents is None and "orphanDependents" in call.query:
-        options.orphan_dependents = call.query.flag("orphanDependents")
-    _check(options)
-    return options
+    @property
+    def policy(self) -> str:
+        """What is to become of dependents; empty where nothing was said."""
+        if self.propagation or self.orphan_dependents is None:
+            return self.propagation
+        return "Orphan" if self.orphan_dependents else "Background"
 
 
-def _check(options: Options) -> None:
+def _errors(options: Options) -> list[FieldError]:
     errors: list[FieldError] = []
     if options.propagation and options.orphan_dependents is not None:
-        errors.append(invalid("propagationPolicy", options.propagation, "orphanDependents and deletionPropagation cannot be both set"))
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        errors.append(invalid("propagationPolicy", options.propagation, text))
     if options.propagation and options.propagation not in POLICIES:
         errors.append(not_supported("propagationPolicy", options.propagation, [*POLICIES, "nil"]))
-    if options.grace is not None and options.grace < 0:
-        # Kubernetes reads a negative grace period as "now, but not by force".
-        options.grace = 1
-    if errors:
-        raise invalid_error(DELETE_OPTIONS, "", errors)
+    return errors
+
+
+def options_of(call: Call) -> Options:
+    """From the body, or where there is none, from the query; never from both."""
+    query = call.query
+    if call.body.strip():
+        sent = decode_body(call.headers.get("content-type", ""), call.body, [], "Ignore", kind=OPTIONS)
+        kind = sent.get("kind") or OPTIONS
+        if kind != OPTIONS:
+            version = quoted(str(sent.get("apiVersion", "")))
+            raise BadRequest(
+                f'no kind {quoted(str(kind))} is registered for version {version} in scheme "pkg/runtime/scheme.go:111"'
+            )
+        return Options.of(sent)
+    if not query:
+        return Options(raw={})
+    given: Object = {"gracePeriodSeconds": query.integer("gracePeriodSeconds"), "dryRun": query.getall("dryRun")}
+    if "propagationPolicy" in query:
+        given["propagationPolicy"] = query.get("propagationPolicy")
+    if "orphanDependents" in query:
+        given["orphanDependents"] = query.flag("orphanDependents")
+    return Options.of(given)
 
 
 async def delete(call: Call) -> Response:
     served = call.served
     assert served is not None
+    encoding.wanted(call)
     options = options_of(call)
     stored = call.server.store.latest(served.key, call.namespace, call.name)
     if stored is None:
         raise NotFound.of(served.kind.plural, call.name, served.kind.group)
+    _warn(call, served, options)
     gone, result = await remove(call, served, stored, options)
-    if not gone:
+    if not gone or served.returns_deleted:
         return encoding.one(call, served, result)
-    details = {"name": call.name, "kind": served.kind.plural, "uid": stored.uid}
-    if served.kind.group:
-        details["group"] = served.kind.group
-    if served.kind.plural == "pods" and not served.kind.group:
-        return encoding.one(call, served, result)  # Kubernetes answers a pod's delete with the pod itself
-    return Response.json({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+    details = details_of(served.kind.plural, call.name, served.kind.group, uid=stored.uid)
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    return Response.json(status)
+
+
+def _warn(call: Call, served: ServedKind, options: Options) -> None:
+    if served.orphan_warning and not options.policy:
+        call.warnings.append(served.orphan_warning)
 
 
 async def delete_collection(call: Call) -> Response:
     served = call.served
     assert served is not None
+    encoding.wanted(call)
     options = options_of(call)
     matches = matcher(call, served)
+    _warn(call, served, options)
     store = call.server.store
     found = [stored for stored in store.scan(served.key, call.namespace or None) if matches is None or matches(stored)]
     removed: list[Stored] = []
@@ -157,28 +186,25 @@ async def remove(call: Call, served: ServedKind, stored: Stored, options: Option
 
 
 def _check_preconditions(served: ServedKind, obj: Object, options: Options) -> None:
-    meta = obj["metadata"]
-    shown = f'Operation cannot be fulfilled on {served.kind.resource} "{meta["name"]}"'
-    details = {"name": meta["name"], "kind": served.kind.plural}
-    if served.kind.group:
-        details["group"] = served.kind.group
+    meta, kind = obj["metadata"], served.kind
+    why = ""
     if options.uid and options.uid != meta["uid"]:
-        raise Conflict(
-            f"{shown}: Precondition failed: UID in precondition: {options.uid}, UID in object meta: {meta['uid']}", details
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta['uid']}). "
+            "The object might have been deleted and then recreated"
         )
-    if options.resource_version and options.resource_version != meta["resourceVersion"]:
-        raise Conflict(
-            f"{shown}: Precondition failed: ResourceVersion in precondition: {options.resource_version}, ResourceVersion "
-            f"in object meta: {meta['resourceVersion']}",
-            details,
+    elif options.resource_version and options.resource_version != meta["resourceVersion"]:
+        why = (
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
+            f"in record ({meta['resourceVersion']}). The object might have been modified"
         )
+    if why:
+        raise Conflict.of(kind.kind, meta["name"], kind.group, why)  # the kind, not the resource: as Kubernetes has it
 
 
 def _finalizers(present: list[str], served: ServedKind, options: Options) -> list[str]:
     """The garbage collector's two finalizers are put on or taken off as the propagation policy says."""
-    policy = options.propagation
-    if not policy and options.orphan_dependents is not None:
-        policy = "Orphan" if options.orphan_dependents else "Background"
+    policy = options.policy
     if not policy:
         if FOREGROUND in present or ORPHAN in present:
             return present

@@ -222,7 +222,7 @@ def answer(call: Call) -> Response:
     if document is None:
         return Response.text("404 page not found\n", 404)
     if call.method not in ("GET", "HEAD"):
-        raise MethodNotAllowed("the server does not allow this method on the requested resource")
+        raise MethodNotAllowed()
     want = parse_accept(call.headers.get("accept", ""))
     if want.kind == "discovery" and path in ("/api", "/apis"):
         return _aggregated_answer(call, current, want, core=path == "/api")

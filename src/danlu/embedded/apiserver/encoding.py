@@ -36,7 +36,12 @@ def one(call: Call, served: ServedKind, found: Stored | Object, status: int = 20
 
 
 def many(
-    call: Call, served: ServedKind, found: Sequence[Stored], revision: int, go_on: str = "", remaining: int | None = None
+    call: Call,
+    served: ServedKind,
+    found: Sequence[Stored],
+    revision: int,
+    go_on: str = "",
+    remaining: int | None = None,
 ) -> Response:
     """A list. The plain form splices the stored bytes: nothing is decoded or encoded."""
     want = wanted(call)

@@ -104,23 +104,36 @@ def encode(obj: Any, wanted: Wanted) -> bytes:
 
 
 def decode_body(
-    content_type: str, body: bytes, warnings: list[str], field_validation: str = "Warn", *, patch: bool = False
+    content_type: str,
+    body: bytes,
+    warnings: list[str],
+    field_validation: str = "Warn",
+    *,
+    patch: bool = False,
+    kind: str = "",
 ) -> Any:
-    """The JSON data in a body; an object, or with `patch` also a list. Duplicate keys are refused or warned of."""
+    """The JSON data in a body; an object, or with `patch` also a list. Duplicate keys are refused or warned of.
+
+    `kind`: what is expected, for the text of errors.
+    """
     media = content_type.split(";", 1)[0].strip().lower()
     if media in ("", JSON):
-        data, strict = _from_json(body, patch=patch, look_twice=field_validation != "Ignore")
+        data, strict = _from_json(body, patch=patch, look_twice=field_validation != "Ignore", kind=kind)
     elif media == YAML:
-        data, strict = _from_yaml(body, patch=patch)
+        data, strict = _from_yaml(body, patch=patch, kind=kind)
     elif media == protobuf.MEDIA_TYPE and (data := _from_protobuf(body)) is not None:
         strict = []
     else:
-        accepted = ", ".join(MEDIA_TYPES)
+        accepted = ", ".join((*MEDIA_TYPES, protobuf.MEDIA_TYPE))
         raise UnsupportedMediaType(
             f"the body of the request was in an unknown format - accepted media types include: {accepted}"
         )
+    if data is None and not patch:
+        data = {}
     if not isinstance(data, dict) and not (patch and isinstance(data, list)):
-        raise _unrecognized(f"json: cannot unmarshal {_go_name(data)} into Go value of type {_FIND_KIND}", body, patch)
+        expected = "map[string]interface {}" if patch else _FIND_KIND
+        problem = f"json: cannot unmarshal {_go_name(data)} into Go value of type {expected}"
+        raise _unrecognized(problem, body, patch, kind)
     if strict and field_validation == "Strict":
         raise BadRequest(f"{_subject(data)}strict decoding error: {', '.join(strict)}")
     if strict and field_validation == "Warn":
@@ -135,6 +148,7 @@ def _from_protobuf(body: bytes) -> Any:
         raise BadRequest(f"unable to decode the body as protobuf: {error}") from None
 
 
+_NO_KIND = "couldn't get version/kind; json parse error: "
 _FIND_KIND = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
@@ -152,9 +166,14 @@ def _go_name(data: Any) -> str:
     return {str: "string", int: "number", float: "number", list: "array", type(None): "null"}.get(type(data), "object")
 
 
-def _unrecognized(reason: str, body: bytes, patch: bool) -> BadRequest:
+OPTIONS = "DeleteOptions"  # their decoding errors come without a frame
+
+
+def _unrecognized(reason: str, body: bytes, patch: bool, kind: str, found_by: str = _NO_KIND) -> BadRequest:
     if patch:
         return BadRequest(f"error decoding patch: {reason}")
+    if kind == OPTIONS:
+        return BadRequest(f"{found_by}{reason}")
     if not body:
         shown = "<empty>"
     elif body[:1] == b"{":
@@ -162,18 +181,17 @@ def _unrecognized(reason: str, body: bytes, patch: bool) -> BadRequest:
     else:
         shown = body[:30].hex()
     shown += " ..." if len(body) > 30 else ""
-    return BadRequest(
-        f"the object provided is unrecognized: couldn't get version/kind; json parse error: {reason} ({shown})"
-    )
+    expected = f" (must be of type {kind})" if kind else ""
+    return BadRequest(f"the object provided is unrecognized{expected}: {found_by}{reason} ({shown})")
 
 
-def _from_json(body: bytes, *, patch: bool, look_twice: bool) -> tuple[Any, list[str]]:
+def _from_json(body: bytes, *, patch: bool, look_twice: bool, kind: str) -> tuple[Any, list[str]]:
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise _unrecognized(_go_syntax_error(body, error), body, patch) from None
+        raise _unrecognized(_go_syntax_error(body, error), body, patch, kind) from None
     if body.count(b"{") + body.count(b"[") > MOST_DEPTH and is_too_deep(data):
-        raise _unrecognized("exceeded max depth", body, patch)
+        raise _unrecognized("exceeded max depth", body, patch, kind)
     if not look_twice or _count_keys(data) == sum(1 for found in _STRINGS.finditer(body) if found[1] is not None):
         return data, []
     return data, [f"duplicate field {quoted(path)}" for path in _duplicates(body)]
@@ -247,13 +265,23 @@ def _go_syntax_error(body: bytes, error: orjson.JSONDecodeError) -> str:
         return "unexpected end of JSON input"
     letter = body[error.pos : error.pos + 1].decode("latin-1")
     shown = {"'": r"'\''", '"': "'\"'"}.get(letter, f"'{letter}'" if letter.isprintable() else repr(letter))
-    return f"invalid character {shown} looking for beginning of value"
+    where = next((go for ours, go in _GO_PLACES.items() if ours in str(error)), "looking for beginning of value")
+    return f"invalid character {shown} {where}"
 
 
-def _from_yaml(body: bytes, *, patch: bool) -> tuple[Any, list[str]]:
+_GO_PLACES = {
+    "expected a string key": "looking for beginning of object key string",
+    "expected ':'": "after object key",
+    "',' or '}'": "after object key:value pair",
+    "',' or ']'": "after array element",
+    "after document": "after top-level value",
+}
+
+
+def _from_yaml(body: bytes, *, patch: bool, kind: str) -> tuple[Any, list[str]]:
     from danlu.embedded.apiserver import manifests
 
     try:
         return manifests.load(body)
     except manifests.YamlError as error:
-        raise BadRequest(f"error decoding patch: {error}" if patch else f"error decoding YAML: {error}") from None
+        raise _unrecognized(str(error), body, patch, kind, found_by="") from None

@@ -13,7 +13,9 @@ from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.selecting import matcher
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.storage import Store, Stored
-from danlu.errors import BadRequest, Expired, Invalid, NotFound, Timeout
+from danlu.errors import BadRequest, Expired, NotFound, Timeout
+from danlu.meta.fields import FieldError, forbidden, invalid_error, not_supported, quoted
+from danlu.meta.kind import Kind
 
 # Lists that are read in pages go on from the same moment; this many such moments are kept.
 MAX_SNAPSHOTS = 32
@@ -49,6 +51,7 @@ async def list_(call: Call) -> Response:
     served = call.served
     assert served is not None
     store = call.server.store
+    check_options(call)
     matches = matcher(call, served)
     namespace = call.namespace or None
     limit = call.query.integer("limit") or 0
@@ -59,8 +62,10 @@ async def list_(call: Call) -> Response:
         if not consistent:
             revision = store.revision
     else:
-        check_version(call, store)
-        check_match(call)
+        try:
+            check_version(call, store)
+        except BadRequest as error:
+            raise BadRequest(f"invalid resource version: {error.message}") from None
         revision = store.revision
         found = store.scan(served.key, namespace)
     if matches is not None:
@@ -87,7 +92,9 @@ def _read_token(token: str) -> tuple[int, str, bool]:
         body = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
         revision, start = int(body["rv"]), str(body["start"]).rstrip("\0")
     except (ValueError, TypeError, KeyError, binascii.Error):
-        raise BadRequest("continue key is not valid: encoded version token is not valid") from None
+        raise BadRequest(
+            "invalid continue token: continue key is not valid: encoded version token is not valid"
+        ) from None
     return revision, start, revision >= 0
 
 
@@ -113,23 +120,21 @@ def _continued(call: Call, served: ServedKind, revision: int, start: str, consis
 
 
 def parse_version(text: str) -> int:
-    try:
-        version = int(text or "0")
-    except ValueError:
-        version = -1
-    if version < 0 or not (text or "0").isascii():
-        raise Invalid(
-            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        )
-    return version
+    if text and not (text.isascii() and text.isdecimal()):
+        why = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
+        raise BadRequest(f"resourceVersion: Invalid value: {quoted(text)}: {why}")
+    return int(text or "0")
 
 
 def check_version(call: Call, store: Store) -> None:
-    """Refuses a version that has not come yet; an old one is satisfied by what is there now, unless it must be exact."""
-    asked = parse_version(call.query.get("resourceVersion"))
+    """Refuses a version that has not come yet; what is there now does for an old one, unless it must be exact."""
+    text = call.query.get("resourceVersion")
+    if not text:
+        return
+    asked = parse_version(text)
     if asked > store.revision:
         raise Timeout(
-            f"Too large resource version: {asked}, current: {store.revision}",
+            f"Timeout: Too large resource version: {asked}, current: {store.revision}",
             {
                 "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
                 "retryAfterSeconds": 1,
@@ -139,23 +144,26 @@ def check_version(call: Call, store: Store) -> None:
         raise Expired(f"The provided resource version is too old: {asked} ({store.revision})")
 
 
-def check_match(call: Call) -> None:
-    match = call.query.get("resourceVersionMatch")
-    if not match:
+LIST_OPTIONS = Kind("meta.k8s.io", "v1", "ListOptions", "listoptions")
+MATCH = "resourceVersionMatch"
+
+
+def check_options(call: Call) -> None:
+    """The options of a list that cannot be meant together."""
+    query = call.query
+    if not query:
         return
-    if match not in ("Exact", "NotOlderThan"):
-        raise Invalid(
-            f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "{match}": supported '
-            'values: "Exact", "NotOlderThan"'
-        )
-    version = call.query.get("resourceVersion")
-    if not version:
-        raise Invalid(
-            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden '
-            "unless resourceVersion is provided"
-        )
+    errors: list[FieldError] = []
+    match, version = query.get(MATCH), query.get("resourceVersion")
+    if match and not version:
+        errors.append(forbidden(MATCH, f"{MATCH} is forbidden unless resourceVersion is provided"))
+    if match and query.get("continue"):
+        errors.append(forbidden(MATCH, f"{MATCH} is forbidden when continue is provided"))
+    if match not in ("", "Exact", "NotOlderThan"):
+        errors.append(not_supported(MATCH, match, ["Exact", "NotOlderThan", ""]))
     if match == "Exact" and version == "0":
-        raise Invalid(
-            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is '
-            'forbidden for resourceVersion "0"'
-        )
+        errors.append(forbidden(MATCH, f'{MATCH} "exact" is forbidden for resourceVersion "0"'))
+    if "sendInitialEvents" in query:
+        errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    if errors:
+        raise invalid_error(LIST_OPTIONS, "", errors)

@@ -46,6 +46,9 @@ class Query:
     def pairs(self) -> list[tuple[str, str]]:
         return [(name, value) for name, values in self._values.items() for value in values]
 
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
     def __contains__(self, name: str) -> bool:
         return name in self._values
 
@@ -111,7 +114,7 @@ VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"
 def verb_of(method: str, route: Route, query: Query) -> str:
     """The verb that rights are given for."""
     verb = VERBS.get(method, "")
-    if verb == "get" and (not route.name or query.flag("watch")) and not route.subresource:
+    if verb == "get" and not route.name:
         return "watch" if query.flag("watch") else "list"
     if verb == "delete" and not route.name:
         return "deletecollection"
@@ -150,12 +153,8 @@ class Call:
 
     @property
     def dry_run(self) -> bool:
-        values = self.query.getall("dryRun")
-        if not values or values == [""]:
-            return False
-        if any(value != "All" for value in values):
-            raise BadRequest(f"Invalid value: {values!r}: dryRun supports only All")
-        return True
+        """Whatever the value: `options.check` refuses all but All, and doing nothing is the safe reading of others."""
+        return "dryRun" in self.query
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from danlu.embedded.apiserver.request import Call
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.storage import Stored
 from danlu.errors import BadRequest
+from danlu.meta.fields import quoted
 from danlu.meta.fieldselector import FieldSelector, FieldSelectorError
 from danlu.meta.fieldselector import parse as parse_fields
 from danlu.meta.labels import Selector, SelectorError, parse_selector
@@ -32,16 +33,10 @@ def selectors(call: Call, served: ServedKind) -> tuple[Selector, FieldSelector]:
         labels = parse_selector(call.query.get("labelSelector"))
         fields = parse_fields(call.query.get("fieldSelector"))
     except (SelectorError, FieldSelectorError) as error:
-        raise BadRequest(
-            f"unable to parse requirement: {error}" if "unable" not in str(error) else str(error)
-        ) from None
+        raise BadRequest(str(error)) from None
     for name in fields.names:
         if name not in ALWAYS_SELECTABLE and name not in served.selectable_names:
-            resource = f"{served.kind.group}/{served.kind.version}, Resource={served.kind.plural}"
-            raise BadRequest(
-                f'Unable to find "{resource}" that match label selector "{labels}", field selector "{fields}": '
-                f"{_not_selectable(served, name)}"
-            )
+            raise BadRequest(_unselectable(served, name))
     return labels, fields
 
 
@@ -52,6 +47,14 @@ def _not_selectable(served: ServedKind, name: str) -> str:
     if served.selectable_names:
         return f"field label not supported: {name}"
     return f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+
+def _unselectable(served: ServedKind, name: str) -> str:
+    if served.unselectable:
+        return served.unselectable.format(quoted(name))
+    if served.selectable_names:
+        return f"field label not supported: {name}"
+    return f'{quoted(name)} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 def matcher(call: Call, served: ServedKind) -> Matches | None:

@@ -4,7 +4,8 @@ Built-in kinds write one by hand (`embedded/builtin`), a CustomResourceDefinitio
 versions (`crds.py`). The pipeline treats both alike and knows no kind by name.
 
 The order of one write, and who does what:
-  decode (schema) → prepare → default → mutating admission → validate → validating admission → submit to the store.
+  decode (schema) → default → managedFields → prepare → mutating admission → validate → validating admission → submit.
+(An update prepares before it keeps managedFields: what the client may not change, it cannot come to own.)
 Everything from reading the old object to `submit` runs without awaiting, so nothing can come between.
 """
 
@@ -84,6 +85,7 @@ class ServedKind:
 
     selectable: Callable[[Object], Mapping[str, str]] = lambda _: {}  # fields beyond metadata.name and .namespace
     selectable_names: frozenset[str] = frozenset()
+    unselectable: str = ""  # what is said of other fields, {} for the quoted name; empty: the usual words
     has_status: bool = False
     scale: ScalePaths | None = None
     # seconds of grace for a delete (None: at once), from the object and the asked gracePeriodSeconds
@@ -92,6 +94,9 @@ class ServedKind:
     held: Callable[[Object], bool] = lambda _: False
     mark_deleting: Callable[[Object], None] = nothing  # what a delete that has to wait writes into the object
     default_propagation: str = "Background"
+    orphan_warning: str = ""  # for a delete that says nothing about dependents
+    returns_deleted: bool = False  # a delete answers with the object, not with a Status
+    free_finalizers: bool = False  # their names need not be qualified with a domain (custom kinds, and definitions)
     unconditional_update: bool = True  # an update without resourceVersion is allowed
     create_on_update: bool = False  # PUT to a name that is not there creates it
     verbs: tuple[str, ...] = (
@@ -108,6 +113,7 @@ class ServedKind:
     answer: Callable[[Call, Object], Object] | None = None
     # Further subresources by name, beyond status and scale; see `embedded/apiserver/subresources`.
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    custom: bool = False  # made by a CustomResourceDefinition: Kubernetes has other words for some of its errors
     storage_version: bool = True
     # The same stored object under another group (events and events.k8s.io): the key in storage.
     stored_as: str = ""

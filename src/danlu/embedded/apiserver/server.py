@@ -7,14 +7,15 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from danlu.embedded.apiserver import deleting, discovery, reading, watching, writing
+from danlu.embedded.apiserver import deleting, discovery, patching, reading, watching, writing
 from danlu.embedded.apiserver.auth.forbidden import access_forbidden
 from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.request import Call, Response, Route, StreamResponse, parse_route, verb_of
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.apiserver.subresources import scale
 from danlu.embedded.storage import Store
-from danlu.errors import ApiError, InternalError, MethodNotAllowed
+from danlu.errors import ApiError, BadRequest, InternalError, MethodNotAllowed, NotFound
+from danlu.meta.fields import quoted
 from danlu.meta.names import is_valid_path_segment
 
 if TYPE_CHECKING:
@@ -36,10 +37,11 @@ METHODS: dict[str, Handler] = {
     "watch": watching.watch,
     "create": writing.create,
     "update": writing.update,
-    "patch": writing.patch,
+    "patch": patching.patch,
     "delete": deleting.delete,
     "deletecollection": deleting.delete_collection,
 }
+BY_NAME, BY_COLLECTION = ("update", "patch"), ("create", "deletecollection")
 STATUS_VERBS = ("get", "update", "patch")
 
 
@@ -74,7 +76,8 @@ class Server:
             answer = error_response(error)
         except Exception:
             log.exception("a request failed: %s %s", call.method, call.path)
-            answer = error_response(InternalError(f"Internal error occurred: {call.method} {call.path} failed; see the log"))
+            text = f"Internal error occurred: {call.method} {call.path} failed; see the log"
+            answer = error_response(InternalError(text))
         for text in call.warnings:
             shown = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
             before = answer.headers.get("warning")
@@ -89,7 +92,7 @@ class Server:
             return await self._page(call)
         handler = self.handler(call)
         if handler is None:
-            return page_not_found()
+            return self._nothing_there(call)
         return await handler(call)
 
     def resolve(self, call: Call) -> None:
@@ -115,25 +118,37 @@ class Server:
         served, route = call.served, call.route
         if served is None or not _scope_fits(served, route):
             return None
-        for segment in (route.name, route.namespace):
+        for segment, what in ((route.namespace, "Namespace"), (route.name, "Name")):
             if segment and not is_valid_path_segment(segment):
-                return None
+                raise BadRequest(f"{what} parameter invalid: {quoted(segment)}: {_bad_segment(segment)}")
         if route.subresource:
             return self._subresource_handler(call, served)
+        if call.method == "HEAD" or call.verb in (BY_COLLECTION if route.name else BY_NAME):
+            raise MethodNotAllowed()
+        if served.kind.namespaced and not route.namespace and call.verb in BY_COLLECTION:
+            raise MethodNotAllowed()  # across all namespaces one can only list and watch
         if call.verb not in served.verbs or call.verb not in METHODS:
-            raise MethodNotAllowed("the server does not allow this method on the requested resource")
+            raise MethodNotAllowed()
         return METHODS[call.verb]
 
     def _subresource_handler(self, call: Call, served: ServedKind) -> Handler | None:
         name = call.subresource
         if name == "status" and served.has_status:
             if call.verb not in STATUS_VERBS:
-                raise MethodNotAllowed("the server does not allow this method on the requested resource")
+                raise _unsupported(served, call.verb) if served.custom else MethodNotAllowed()
             return METHODS[call.verb]
         if name == "scale" and served.scale is not None:
             return scale.handle
+        if served.custom:
+            raise NotFound.of(served.kind.plural, call.name, served.kind.group)
         sub = served.subresources.get(name)
         return sub.handle if sub is not None else None
+
+    def _nothing_there(self, call: Call) -> Response:
+        group = call.route.group
+        if any(served.kind.group == group and not served.custom for served in self.registry.all()):
+            raise NotFound.of_path()
+        return page_not_found()
 
     async def _page(self, call: Call) -> Answer:
         path = call.path.rstrip("/") or "/"
@@ -146,6 +161,18 @@ class Server:
         if path == "/api" or path.startswith(("/api/", "/apis")):
             return discovery.answer(call)
         return page_not_found()
+
+
+def _unsupported(served: ServedKind, verb: str) -> MethodNotAllowed:
+    kind = served.kind
+    text = f"{verb} is not supported on resources of kind {quoted(kind.resource)}"
+    return MethodNotAllowed(text, {"group": kind.group, "kind": kind.plural})
+
+
+def _bad_segment(name: str) -> str:
+    if name in (".", ".."):
+        return f"may not be '{name}'"
+    return " ".join(f"may not contain '{letter}'" for letter in "/%" if letter in name)
 
 
 def _scope_fits(served: ServedKind, route: Route) -> bool:

@@ -10,12 +10,13 @@ import orjson
 
 from danlu.embedded.apiserver import encoding, tables
 from danlu.embedded.apiserver.negotiation import Wanted
-from danlu.embedded.apiserver.reading import check_version, parse_version
+from danlu.embedded.apiserver.reading import LIST_OPTIONS, MATCH, check_version, parse_version
 from danlu.embedded.apiserver.request import Call, StreamResponse
 from danlu.embedded.apiserver.selecting import Matches, matcher
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.storage import Change, Stored, Subscription
-from danlu.errors import ApiError, Expired, Invalid
+from danlu.errors import ApiError, Expired
+from danlu.meta.fields import FieldError, forbidden, invalid_error, not_supported
 from danlu.meta.kind import Object
 
 BOOKMARK_SECONDS = 60.0
@@ -32,6 +33,8 @@ async def watch(call: Call) -> StreamResponse:
     store = call.server.store
     matches = matcher(call, served)
     initial = _initial_events(call)
+    encoding.wanted(call)
+    asked_seconds = call.query.integer("timeoutSeconds")
     version = parse_version(call.query.get("resourceVersion"))
     from_now = initial or version == 0
     if not from_now:
@@ -44,29 +47,32 @@ async def watch(call: Call) -> StreamResponse:
         # Kubernetes answers 200 and says so in the stream.
         return StreamResponse(_just(_error_line(error)))
     lines = Lines(call, served, matches)
-    chunks = _follow(call, lines, subscription, snapshot, since, end_marked=initial)
+    seconds = asked_seconds or MIN_SECONDS * (1 + random.random())
+    chunks = _follow(call, lines, subscription, snapshot, since, seconds, end_marked=_marks_end(call, initial))
     return StreamResponse(chunks)
 
 
 def _initial_events(call: Call) -> bool:
-    if "sendInitialEvents" not in call.query:
-        if call.query.get("resourceVersionMatch"):
-            raise Invalid(
-                'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is '
-                "forbidden for watch unless sendInitialEvents is provided"
-            )
-        return False
-    if call.query.get("resourceVersionMatch") != "NotOlderThan":
-        raise Invalid(
-            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting '
-            "resourceVersionMatch to NotOlderThan"
-        )
-    if call.query.flag("sendInitialEvents") and not call.query.flag("allowWatchBookmarks"):
-        raise Invalid(
-            'ListOptions.meta.k8s.io "" is invalid: allowWatchBookmarks: Forbidden: sendInitialEvents requires '
-            "setting allowWatchBookmarks to true"
-        )
-    return call.query.flag("sendInitialEvents")
+    """Whether the stream begins with what is there, marked off from what comes; refuses options that contradict."""
+    query = call.query
+    match, asked = query.get(MATCH), "sendInitialEvents" in query
+    errors: list[FieldError] = []
+    if asked and match != "NotOlderThan":
+        errors.append(forbidden(MATCH, f"sendInitialEvents requires setting {MATCH} to NotOlderThan"))
+    if asked and match not in ("", "NotOlderThan"):
+        errors.append(not_supported(MATCH, match, ["NotOlderThan"]))
+    if match and not asked:
+        errors.append(forbidden(MATCH, f"{MATCH} is forbidden for watch unless sendInitialEvents is provided"))
+    if query.get("continue"):
+        errors.append(forbidden(MATCH, f"{MATCH} is forbidden when continue is provided"))
+    if errors:
+        raise invalid_error(LIST_OPTIONS, "", errors)
+    return asked and query.flag("sendInitialEvents")
+
+
+def _marks_end(call: Call, initial: bool) -> bool:
+    """The mark between the two is a bookmark, so who wants no bookmarks does not get it."""
+    return initial and call.query.flag("allowWatchBookmarks")
 
 
 async def _just(line: bytes) -> AsyncIterator[bytes]:
@@ -115,7 +121,7 @@ class Lines:
         return orjson.dumps({"type": kind, "object": obj}) + b"\n"
 
     def bookmark(self, revision: int, initial_end: bool = False) -> bytes:
-        meta: Object = {"resourceVersion": str(revision), "creationTimestamp": None}
+        meta: Object = {"resourceVersion": str(revision)}
         if initial_end:
             meta["annotations"] = {INITIAL_EVENTS_END: "true"}
         obj: Object = {"kind": self.served.kind.kind, "apiVersion": self.served.kind.api_version, "metadata": meta}
@@ -125,11 +131,17 @@ class Lines:
 
 
 async def _follow(
-    call: Call, lines: Lines, subscription: Subscription, snapshot: list[Stored], since: int, end_marked: bool
+    call: Call,
+    lines: Lines,
+    subscription: Subscription,
+    snapshot: list[Stored],
+    since: int,
+    seconds: float,
+    *,
+    end_marked: bool,
 ) -> AsyncIterator[bytes]:
     store = call.server.store
     bookmarks = call.query.flag("allowWatchBookmarks")
-    seconds = call.query.integer("timeoutSeconds") or MIN_SECONDS * (1 + random.random())
     ends_at = time.monotonic() + seconds
     try:
         for chunk in _pieces([lines.line("ADDED", s) for s in snapshot if lines.matches is None or lines.matches(s)]):

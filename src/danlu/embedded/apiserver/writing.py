@@ -1,4 +1,4 @@
-"""create, update and patch: from a decoded object to a durable one.
+"""create and update: from a decoded object to a durable one. Patches end here, too (see `patching.py`).
 
 Between reading the old object (`store.latest`) and `store.put` nothing awaits, so no other write can come between and
 no lock is needed. What is awaited is only the disk.
@@ -11,43 +11,38 @@ import secrets
 import uuid
 from collections.abc import Callable
 
-from danlu.embedded.apiserver import decoding, encoding
+from danlu.embedded.apiserver import decoding, encoding, options
 from danlu.embedded.apiserver.admission import Attributes
-from danlu.embedded.apiserver.negotiation import decode_body
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.storage import Stored
-from danlu.errors import AlreadyExists, BadRequest, Conflict, MethodNotAllowed, NotFound, UnsupportedMediaType
+from danlu.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from danlu.meta import clock, objects
-from danlu.meta.fields import FieldError, invalid, invalid_error, required, too_long
+from danlu.meta.fields import invalid, invalid_error, quoted
 from danlu.meta.kind import Kind, Object
 from danlu.meta.metadata import validate_metadata, validate_metadata_update
-from danlu.meta.patch import apply, json_patch, merge_patch, strategic_merge_patch, track_update
+from danlu.meta.patch import track_update
 
 # Random suffixes leave out vowels and look-alikes, as Kubernetes' do.
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 MAX_GENERATED_PREFIX = 58
 
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
-
-PATCH_OPTIONS = Kind("meta.k8s.io", "v1", "PatchOptions", "patchoptions")
-
 Make = Callable[[Object], Object]  # old -> new
 
 
+def begin(call: Call, kind: Kind) -> ServedKind:
+    """What must be refused before anything is done: an answer that we cannot give, options that we do not know."""
+    assert call.served is not None
+    encoding.wanted(call)
+    options.check(call, kind)
+    return call.served
+
+
 async def create(call: Call) -> Response:
-    served = _served(call)
-    if served.answer is not None:
-        answer = served.answer(call, decoding.read_object(call, served))
-        return encoding.one(call, served, answer, 201)
+    served = begin(call, options.CREATE)
     obj = decoding.read_object(call, served)
-    if call.name and not call.subresource:
-        raise MethodNotAllowed("POST to a name is not supported; PUT or PATCH it")
-    if obj["metadata"].get("resourceVersion"):
-        raise BadRequest("resourceVersion should not be set on objects to be created")
+    if served.answer is not None:
+        return encoding.one(call, served, served.answer(call, obj), 201)
     return encoding.one(call, served, await create_object(call, served, obj), 201)
 
 
@@ -60,94 +55,73 @@ async def create_object(
     """
     store = call.server.store
     meta = obj["metadata"]
-    _match_namespace(call, served, meta)
-    generated = not meta.get("name") and bool(meta.get("generateName"))
-    if generated:
+    match_namespace(call, served, meta)
+    if not meta.get("name") and meta.get("generateName"):
         meta["name"] = _generated_name(call, served, meta["generateName"])
-    for field in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "generation"):
+    for field in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
         meta.pop(field, None)
     meta["uid"] = str(uuid.uuid4())
     meta["creationTimestamp"] = now = clock.now_rfc3339()
+    if served.has_status and served.custom:
+        obj.pop("status", None)
     served.default(obj)
+    # Before the kind and admission add what they add: the client owns only what it sent and what is the default.
+    if applied_fields is None:
+        track_update(obj, None, options.manager(call), served.kind.api_version, served.schema(), now)
+    else:
+        meta["managedFields"] = applied_fields
     served.prepare_create(obj)
-    attributes = Attributes(
-        "CREATE", served, call.namespace, meta.get("name", ""), "", obj, None, call.user, call.dry_run, call.warnings, {}
-    )
+    where = (served, call.namespace, meta.get("name", ""), "")
+    attributes = Attributes("CREATE", *where, obj, None, call.user, call.dry_run, call.warnings, {})
     call.server.admission.mutate(attributes)
-    errors = validate_metadata(meta, served.kind.namespaced, served.name_errors) + served.validate(obj)
+    native = not served.free_finalizers
+    errors = validate_metadata(meta, served.kind.namespaced, served.name_errors, native=native) + served.validate(obj)
     if errors:
         raise invalid_error(served.kind, meta.get("name", ""), errors)
     call.warnings.extend(served.warnings(obj))
     call.server.admission.validate(attributes)
-    if store.latest(served.key, meta.get("namespace") or "", meta["name"]) is not None:
-        raise AlreadyExists.of(served.kind.plural, meta["name"], served.kind.group)
-    if applied_fields is not None:
-        meta["managedFields"] = applied_fields
-    else:
-        track_update(obj, None, manager(call), served.kind.api_version, served.schema(), now)
+    _require_new(call, served, meta)
     if call.dry_run:
         return obj
     return await store.put(served.key, served.to_stored(obj) if served.to_stored else obj)
 
 
+def _require_new(call: Call, served: ServedKind, meta: Object) -> None:
+    there = call.server.store.latest(served.key, meta.get("namespace") or "", meta["name"])
+    if there is not None:
+        deleting = "deletionTimestamp" in there.obj["metadata"]
+        raise AlreadyExists.of(served.kind.plural, meta["name"], served.kind.group, deleting=deleting)
+    if meta.get("resourceVersion") and not call.dry_run:
+        raise BadRequest("resourceVersion should not be set on objects to be created")
+
+
 async def update(call: Call) -> Response:
-    served = _served(call)
+    served = begin(call, options.UPDATE)
     obj = decoding.read_object(call, served)
-    meta = obj["metadata"]
-    if meta.setdefault("name", call.name) != call.name:
-        raise BadRequest(
-            f"the name of the object ({meta['name']}) does not match the name on the URL ({call.name})"
-        )
-    _match_namespace(call, served, meta)
-    stored = call.server.store.latest(served.key, call.namespace, call.name)
-    if stored is None and served.create_on_update and not call.subresource and not meta.get("resourceVersion"):
+    match_name(call, obj["metadata"])
+    match_namespace(call, served, obj["metadata"])
+    missing = call.server.store.latest(served.key, call.namespace, call.name) is None
+    if missing and served.create_on_update and not call.subresource and not obj["metadata"].get("resourceVersion"):
         return encoding.one(call, served, await create_object(call, served, obj), 201)
     return encoding.one(call, served, await change(call, served, lambda _old: obj), 200)
 
 
-async def patch(call: Call) -> Response:
-    served = _served(call)
-    kind = call.headers.get("content-type", "").split(";")[0].strip()
-    if kind == APPLY_PATCH:
-        return await _server_side_apply(call, served)
-    if call.query.flag("force"):
-        raise invalid_error(
-            PATCH_OPTIONS, "", [FieldError("FieldValueForbidden", "force", None, "may not be specified for non-apply patch")]
-        )
-    make = patch_maker(call, served, kind)
-    return encoding.one(call, served, await change(call, served, make), 200)
-
-
-def patch_maker(call: Call, served: ServedKind, kind: str) -> Make:
-    """The function from the old object to the patched one."""
-    native = served.schema().root.go_struct != ""
-    body = decode_body("application/json", call.body, call.warnings, decoding.field_validation(call), patch=True)
-    if kind == JSON_PATCH:
-        return lambda old: json_patch(old, body)
-    if not isinstance(body, dict):
-        raise BadRequest(f"error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {{}}")
-    if kind == MERGE_PATCH:
-        return lambda old: merge_patch(old, body)
-    if kind == STRATEGIC_PATCH and native:
-        return lambda old: strategic_merge_patch(old, body, served.schema())
-    accepted = [JSON_PATCH, MERGE_PATCH, *([STRATEGIC_PATCH] if native else []), APPLY_PATCH]
-    raise UnsupportedMediaType(
-        "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
-    )
-
-
 async def change(call: Call, served: ServedKind, make: Make) -> Stored | Object:
     """Replaces one object by `make(old)`, with all rules of an update."""
-    store = call.server.store
-    stored = store.latest(served.key, call.namespace, call.name)
+    stored = call.server.store.latest(served.key, call.namespace, call.name)
     if stored is None:
         raise NotFound.of(served.kind.plural, call.name, served.kind.group)
-    old = served.from_stored(stored.obj) if served.from_stored else stored.obj
-    sent = make(objects.copy(old))
-    new = sent if call.method == "PUT" else decoding.fit(call, served, sent)
-    _keep_identity(call, served, new, old)
-    pending = update_object(call, served, new, old, manager(call))
-    return stored if pending is None else await pending if isinstance(pending, asyncio.Future) else pending
+    old = encoding.object_of(served, stored)
+    new = make(objects.copy(old))
+    keep_identity(call, served, new, old)
+    return await finish(update_object(call, served, new, old, options.manager(call)), stored)
+
+
+async def finish(pending: asyncio.Future[Stored] | Object | None, stored: Stored) -> Stored | Object:
+    """Waits for the disk. `stored` is the answer where nothing was to be written."""
+    if pending is None:
+        return stored
+    return await pending if isinstance(pending, asyncio.Future) else pending
 
 
 def update_object(
@@ -156,22 +130,20 @@ def update_object(
     """The synchronous heart of every change. None: nothing would change, so nothing is written."""
     store = call.server.store
     is_status = call.subresource == "status"
+    schema = served.schema()
     served.default(new)
     (served.prepare_status if is_status else served.prepare_update)(new, old)
-    attributes = Attributes(
-        "UPDATE", served, call.namespace, call.name, call.subresource, new, old, call.user, call.dry_run, call.warnings, {}
-    )
+    if not applied:
+        track_update(new, old, by, served.kind.api_version, schema, clock.now_rfc3339(), call.subresource)
+    where = (served, call.namespace, call.name, call.subresource)
+    attributes = Attributes("UPDATE", *where, new, old, call.user, call.dry_run, call.warnings, {})
     call.server.admission.mutate(attributes)
-    errors = validate_metadata_update(new["metadata"], old["metadata"])
+    errors = validate_metadata_update(new["metadata"], old["metadata"], native=not served.free_finalizers)
     errors += served.validate_status(new, old) if is_status else served.validate_update(new, old)
     if errors:
         raise invalid_error(served.kind, call.name, errors)
     call.warnings.extend([] if is_status else served.warnings(new))
     call.server.admission.validate(attributes)
-    if not applied:
-        track_update(
-            new, old, by, served.kind.api_version, served.schema(), clock.now_rfc3339(), call.subresource
-        )
     if new == old:
         return None
     if call.dry_run:
@@ -184,72 +156,26 @@ def update_object(
     return store.put(served.key, written)
 
 
-async def _server_side_apply(call: Call, served: ServedKind) -> Response:
-    by = call.query.get("fieldManager")
-    if not by:
-        raise invalid_error(PATCH_OPTIONS, "", [required("fieldManager", "is required for apply patch")])
-    sent = decode_body("application/yaml", call.body, call.warnings, decoding.field_validation(call))
-    kind = served.kind
-    if sent.get("apiVersion") != kind.api_version or sent.get("kind") != kind.kind:
+# -- what names an object, and what clients may not change
+
+
+def match_name(call: Call, meta: Object) -> None:
+    name = meta.get("name")
+    if not name:
         raise BadRequest(
-            f"the API version in the data ({sent.get('apiVersion', '')}) does not match the expected API version "
-            f"({kind.api_version})"
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
         )
-    applied = decoding.fit(call, served, sent)
-    meta = applied["metadata"]
-    if meta.get("managedFields"):
-        raise BadRequest("metadata.managedFields must be nil")
-    if meta.setdefault("name", call.name) != call.name:
-        raise BadRequest(f"the name of the object ({meta['name']}) does not match the name on the URL ({call.name})")
-    _match_namespace(call, served, meta)
-    stored = call.server.store.latest(served.key, call.namespace, call.name)
-    force = call.query.flag("force")
-    now = clock.now_rfc3339()
-    if stored is None:
-        if call.subresource:
-            raise NotFound.of(kind.plural, call.name, kind.group)
-        if meta.get("resourceVersion"):
-            raise Conflict(
-                f'Operation cannot be fulfilled on {kind.resource} "{call.name}": uid mismatch: the provided object '
-                "specified a resourceVersion, and no existing object was found"
-            )
-        obj = apply(None, applied, by, force, served.schema(), kind.api_version, now)
-        fields = obj["metadata"].get("managedFields") or []
-        return encoding.one(call, served, await create_object(call, served, obj, fields), 201)
-    old = served.from_stored(stored.obj) if served.from_stored else stored.obj
-    new = apply(old, applied, by, force, served.schema(), kind.api_version, now, call.subresource)
-    _keep_identity(call, served, new, old)
-    if _same_but_times(new, old):
-        return encoding.one(call, served, stored, 200)
-    pending = update_object(call, served, new, old, by, applied=True)
-    result = stored if pending is None else await pending if isinstance(pending, asyncio.Future) else pending
-    return encoding.one(call, served, result, 200)
+    if name != call.name:
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
 
 
-
-
-def manager(call: Call) -> str:
-    """Who this change is put down to in managedFields: the name given, or the program's."""
-    given = call.query.get("fieldManager")
-    if len(given) > 128:
-        raise invalid_error(PATCH_OPTIONS, "", [too_long("fieldManager", given, 128)])
-    if given and not given.isprintable():
-        raise invalid_error(PATCH_OPTIONS, "", [invalid("fieldManager", given, "should only contain printable characters")])
-    return given or call.headers.get("user-agent", "").split("/")[0] or "unknown"
-
-
-def _served(call: Call) -> ServedKind:
-    assert call.served is not None
-    return call.served
-
-
-def _match_namespace(call: Call, served: ServedKind, meta: Object) -> None:
+def match_namespace(call: Call, served: ServedKind, meta: Object) -> None:
     if not served.kind.namespaced:
         meta.pop("namespace", None)
-    elif meta.setdefault("namespace", call.namespace) != call.namespace:
-        if meta["namespace"]:
-            raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+    elif not meta.get("namespace"):
         meta["namespace"] = call.namespace
+    elif meta["namespace"] != call.namespace:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
 
 
 def _generated_name(call: Call, served: ServedKind, prefix: str) -> str:
@@ -262,60 +188,40 @@ def _generated_name(call: Call, served: ServedKind, prefix: str) -> str:
     return name
 
 
-# Set by the system; what a client sends for them in an update is not heard.
-KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
+def keep_identity(call: Call, served: ServedKind, new: Object, old: Object) -> None:
+    """Refuses a change built on another version of the object, and keeps what clients may not set.
 
-
-def _keep_identity(call: Call, served: ServedKind, new: Object, old: Object) -> None:
-    """Refuses a change built on another version of the object, and keeps what clients may not set."""
+    What a client may not *change* (its uid, when it was deleted) is left for validation to refuse.
+    """
     meta, before = new["metadata"], old["metadata"]
-    if meta.get("name") != before["name"]:
-        raise BadRequest(
-            f"the name of the object ({meta.get('name', '')}) does not match the name on the URL ({before['name']})"
-        )
-    shown = f'Operation cannot be fulfilled on {served.kind.resource} "{call.name}"'
-    details = {"name": call.name, "kind": served.kind.plural}
-    if served.kind.group:
-        details["group"] = served.kind.group
-    if meta.get("uid") and meta["uid"] != before["uid"]:
-        raise Conflict(
-            f"{shown}: Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {before['uid']}",
-            details,
-        )
-    sent = meta.get("resourceVersion") or ""
-    if not sent and call.method == "PUT" and not served.unconditional_update:
-        raise invalid_error(
-            served.kind, call.name, [invalid("metadata.resourceVersion", 0, "must be specified for an update")]
-        )
-    if sent not in ("", "0", before["resourceVersion"]):
-        raise Conflict(
-            f"{shown}: the object has been modified; please apply your changes to the latest version and try again",
-            details,
-        )
-    for field in KEPT:
-        if field in before:
-            meta[field] = before[field]
-        else:
-            meta.pop(field, None)
+    kind = served.kind
+    if call.method == "PUT" and meta.get("uid") and meta["uid"] != before["uid"]:
+        why = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {before['uid']}"
+        raise Conflict.of(kind.plural, call.name, kind.group, why)
+    check_version(served, call.name, meta.get("resourceVersion") or "", before["resourceVersion"])
     meta["resourceVersion"] = before["resourceVersion"]
-    if served.kind.namespaced:
-        meta["namespace"] = before["namespace"]
-    # Only server-side apply sets these itself; an explicit empty list means: forget who owns what.
-    if call.headers.get("content-type", "").split(";")[0].strip() != APPLY_PATCH and meta.get("managedFields") != []:
-        if before.get("managedFields"):
-            meta["managedFields"] = before["managedFields"]
-        else:
-            meta.pop("managedFields", None)
+    meta["creationTimestamp"] = before.get("creationTimestamp")
+    meta.pop("selfLink", None)
+    if "generation" in before:
+        meta["generation"] = before["generation"]
+    else:
+        meta.pop("generation", None)
+    if not meta.get("uid"):
+        meta["uid"] = before["uid"]
+    if "deletionTimestamp" in before:
+        meta["deletionTimestamp"] = before["deletionTimestamp"]
+        meta.setdefault("deletionGracePeriodSeconds", before.get("deletionGracePeriodSeconds"))
 
 
-def _same_but_times(new: Object, old: Object) -> bool:
-    """Whether an apply changes nothing but the time stamps of its own bookkeeping."""
-
-    def bare(obj: Object) -> Object:
-        meta = dict(obj["metadata"])
-        meta["managedFields"] = [
-            {name: value for name, value in entry.items() if name != "time"} for entry in meta.get("managedFields") or []
-        ]
-        return {**obj, "metadata": meta}
-
-    return bare(new) == bare(old)
+def check_version(served: ServedKind, name: str, sent: str, newest: str) -> None:
+    """A change names the version it was built on; without one it may go over anything, where the kind allows that."""
+    kind = served.kind
+    if sent in ("", "0"):
+        if not served.unconditional_update:
+            resource = Kind(kind.group, kind.version, kind.plural, kind.plural)  # Kubernetes names the resource here
+            error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid_error(resource, name, [error])
+    elif sent != newest:
+        if not (sent.isascii() and sent.isdecimal()):
+            raise BadRequest(f"strconv.ParseUint: parsing {quoted(sent)}: invalid syntax")
+        raise Conflict.of_version(kind.plural, name, kind.group)

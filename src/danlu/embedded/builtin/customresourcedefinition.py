@@ -358,4 +358,5 @@ SERVED = ServedKind(
     warnings=warnings,
     has_status=True,
     unconditional_update=False,
+    free_finalizers=True,
 )

@@ -170,5 +170,10 @@ SERVED = ServedKind(
     selectable=selectable,
     selectable_names=frozenset({"status.successful"}),
     has_status=True,
+    unselectable="field label {} not supported for Job",
     default_propagation="Orphan",
+    orphan_warning=(
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them "
+        "or set propagationPolicy=Orphan to suppress this warning"
+    ),
 )

@@ -95,4 +95,5 @@ SERVED = ServedKind(
     mark_deleting=lambda obj: obj.setdefault("status", {}).update(phase="Terminating"),
     verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
     subresources={"finalize": FINALIZE},
+    returns_deleted=True,
 )

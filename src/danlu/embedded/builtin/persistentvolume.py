@@ -159,4 +159,5 @@ SERVED = ServedKind(
     validate_update=validate_update,
     selectable=lambda obj: {"name": (obj.get("metadata") or {}).get("name") or ""},
     has_status=True,
+    returns_deleted=True,
 )

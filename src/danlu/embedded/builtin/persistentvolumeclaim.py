@@ -184,4 +184,5 @@ SERVED = ServedKind(
     validate_status=validate_status,
     selectable=lambda obj: {"name": (obj.get("metadata") or {}).get("name") or ""},
     has_status=True,
+    returns_deleted=True,
 )

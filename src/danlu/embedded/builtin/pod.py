@@ -147,4 +147,5 @@ SERVED = ServedKind(
         "portforward": PORT_FORWARD,
         "proxy": POD_PROXY,
     },
+    returns_deleted=True,
 )

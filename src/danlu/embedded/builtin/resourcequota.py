@@ -151,4 +151,5 @@ SERVED = ServedKind(
     validate_update=validate_update,
     validate_status=validate_status,
     has_status=True,
+    returns_deleted=True,
 )

@@ -202,4 +202,5 @@ SERVED = ServedKind(
     has_status=True,
     create_on_update=True,
     subresources={"proxy": SERVICE_PROXY},
+    returns_deleted=True,
 )

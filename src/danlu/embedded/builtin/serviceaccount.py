@@ -14,4 +14,5 @@ SERVED = ServedKind(
     name_errors=names.as_dns_subdomain,
     columns=(NAME, AGE),
     subresources={"token": TOKEN},
+    returns_deleted=True,
 )

@@ -109,4 +109,5 @@ SERVED = ServedKind(
     default=default,
     validate=validate,
     validate_update=validate_update,
+    returns_deleted=True,
 )

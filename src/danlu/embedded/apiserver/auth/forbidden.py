@@ -10,7 +10,7 @@ _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # the real serv
 def resource_forbidden(plural: str, group: str, name: str, text: str) -> Forbidden:
     """`pods "x" is forbidden: <text>`, with the details kubectl reads."""
     if not plural:
-        return Forbidden(f"forbidden: {text}")
+        return Forbidden(f"forbidden: {text}", {})
     details = {"name": name} if name else {}
     if group:
         details["group"] = group

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from danlu.embedded.apiserver import encoding, writing
+from danlu.embedded.apiserver import decoding, encoding, options
 from danlu.embedded.apiserver.negotiation import decode_body
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
-from danlu.errors import BadRequest, Conflict, MethodNotAllowed, NotFound
+from danlu.errors import Conflict, MethodNotAllowed, NotFound
 from danlu.meta import clock, conditions
 from danlu.meta.fields import invalid_error, not_supported, required
 from danlu.meta.kind import Kind
+from danlu.meta.patch import track_update
 from danlu.meta.schema import native
 
 BINDING = Kind("", "v1", "Binding", "bindings")
@@ -19,11 +20,10 @@ async def handle(call: Call) -> Response:
     served = call.served
     assert served is not None
     if call.method != "POST":
-        raise MethodNotAllowed("the server does not allow this method on the requested resource")
-    binding = decode_body(call.headers.get("content-type", ""), call.body, call.warnings, "Warn")
-    problem = native("io.k8s.api.core.v1.Binding").decode(binding).problem
-    if problem is not None:
-        raise BadRequest(f'Binding in version "v1" cannot be handled as a Binding: {problem.message}')
+        raise MethodNotAllowed()
+    options.check(call, options.CREATE)
+    binding = decode_body(call.headers.get("content-type", ""), call.body, call.warnings, kind=BINDING.kind)
+    decoding.fit_to(call, native("io.k8s.api.core.v1.Binding"), BINDING, binding)
     target = binding.get("target") or {}
     if target.get("kind", "Node") not in ("", "Node"):
         raise invalid_error(BINDING, call.name, [not_supported("target.kind", target["kind"], ["Node", "<empty>"])])
@@ -35,10 +35,7 @@ async def handle(call: Call) -> Response:
     old = stored.obj
     refused = _refusal(old, binding, target["name"])
     if refused:
-        raise Conflict(
-            f'Operation cannot be fulfilled on pods/binding "{call.name}": {refused}',
-            {"name": call.name, "kind": "pods/binding"},
-        )
+        raise Conflict.of("pods/binding", call.name, "", refused)
     new = encoding.object_of(served, stored)
     new["spec"]["nodeName"] = target["name"]
     annotations = (binding.get("metadata") or {}).get("annotations")
@@ -46,9 +43,7 @@ async def handle(call: Call) -> Response:
         new["metadata"].setdefault("annotations", {}).update(annotations)
     status = new.setdefault("status", {})
     conditions.set(status.setdefault("conditions", []), "PodScheduled", "True", "", "", clock.now_rfc3339())
-    writing.track_update(
-        new, old, writing.manager(call), "v1", served.schema(), clock.now_rfc3339(), "binding"
-    )
+    track_update(new, old, options.manager(call), "v1", served.schema(), clock.now_rfc3339(), "binding")
     if not call.dry_run:
         await call.server.store.put(served.key, new)
     return Response.json({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)

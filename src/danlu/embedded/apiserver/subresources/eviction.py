@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from danlu.embedded.apiserver import deleting
+from danlu.embedded.apiserver import deleting, options
 from danlu.embedded.apiserver.negotiation import decode_body
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
@@ -14,24 +14,18 @@ async def handle(call: Call) -> Response:
     served = call.served
     assert served is not None
     if call.method != "POST":
-        raise MethodNotAllowed("the server does not allow this method on the requested resource")
-    eviction = decode_body(call.headers.get("content-type", ""), call.body, call.warnings, "Warn")
+        raise MethodNotAllowed()
+    options.check(call, options.CREATE)
+    eviction = decode_body(call.headers.get("content-type", ""), call.body, call.warnings, kind="Eviction")
     name = (eviction.get("metadata") or {}).get("name") or call.name
     if name != call.name:
         raise BadRequest(f"name in URL does not match name in Eviction object: {call.name} != {name}")
     stored = call.server.store.latest(served.key, call.namespace, call.name)
     if stored is None:
         raise NotFound.of(served.kind.plural, call.name)
-    asked = eviction.get("deleteOptions") or {}
-    before = asked.get("preconditions") or {}
-    options = deleting.Options(
-        grace=asked.get("gracePeriodSeconds"),
-        propagation=asked.get("propagationPolicy") or "",
-        uid=before.get("uid") or "",
-        resource_version=before.get("resourceVersion") or "",
-        dry_run=call.dry_run or "All" in (asked.get("dryRun") or []),
-    )
-    await deleting.remove(call, served, stored, options)
+    asked = deleting.Options.of(eviction.get("deleteOptions") or {})
+    asked.dry_run = asked.dry_run or call.dry_run
+    await deleting.remove(call, served, stored, asked)
     return Response.json({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
 
 

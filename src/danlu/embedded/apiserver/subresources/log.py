@@ -20,7 +20,7 @@ STREAMS = {"All": "", "Stdout": "stdout", "Stderr": "stderr"}
 
 async def handle(call: Call) -> Response | StreamResponse:
     if call.method not in ("GET", "HEAD"):
-        raise MethodNotAllowed("the server does not allow this method on the requested resource")
+        raise MethodNotAllowed()
     since_ns = _since(call)
     tail, limit = call.query.integer("tailLines"), call.query.integer("limitBytes")
     stream = call.query.get("stream") or "All"

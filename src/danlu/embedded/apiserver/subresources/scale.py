@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from danlu.embedded.apiserver import decoding, encoding, writing
+from danlu.embedded.apiserver import decoding, encoding, options, patching, writing
 from danlu.embedded.apiserver.negotiation import decode_body
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import ScalePaths, ServedKind
 from danlu.embedded.storage import Stored
-from danlu.errors import BadRequest, Conflict, MethodNotAllowed, NotFound
+from danlu.errors import BadRequest, InternalError, MethodNotAllowed, NotFound
 from danlu.meta import labels, objects
 from danlu.meta.fields import invalid, invalid_error
 from danlu.meta.kind import Kind, Object
@@ -46,19 +46,21 @@ async def handle(call: Call) -> Response:
         raise NotFound.of(served.kind.plural, call.name, served.kind.group)
     obj = encoding.object_of(served, stored)
     scale = scale_of(obj, served.scale)
+    if served.custom and call.method != "PUT" and objects.get(obj, served.scale.spec_replicas) is None:
+        path = f".{served.scale.spec_replicas}"
+        raise InternalError(f'Internal error occurred: the spec replicas field "{path}" does not exist')
     if call.method in ("GET", "HEAD"):
         return Response.json(scale)
     if call.method not in ("PUT", "PATCH"):
-        raise MethodNotAllowed("the server does not allow this method on the requested resource")
-    wanted = _wanted(call, scale)
-    sent = wanted.get("metadata", {}).get("resourceVersion")
-    if sent and sent != stored.obj["metadata"]["resourceVersion"]:
-        raise Conflict(
-            f'Operation cannot be fulfilled on {served.kind.resource} "{call.name}": the object has been modified; '
-            "please apply your changes to the latest version and try again",
-            {"name": call.name, "kind": served.kind.plural},
-        )
+        raise MethodNotAllowed()
+    wanted = _wanted(call, served, scale)
+    sent = (wanted.get("metadata") or {}).get("resourceVersion") or ""
+    if sent:
+        writing.check_version(served, call.name, sent, obj["metadata"]["resourceVersion"])
     replicas = (wanted.get("spec") or {}).get("replicas", 0)
+    if replicas < 0 and served.custom:
+        text = "should be a non-negative integer"
+        raise invalid_error(served.kind, call.name, [invalid(f".{served.scale.spec_replicas}", replicas, text)])
     if replicas < 0:
         raise invalid_error(
             SCALE, call.name, [invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
@@ -66,29 +68,27 @@ async def handle(call: Call) -> Response:
     return Response.json(scale_of(await _set(call, served, obj, replicas), served.scale))
 
 
-def _wanted(call: Call, scale: Object) -> Object:
-    kind = call.headers.get("content-type", "").split(";")[0].strip()
-    body = decode_body("application/json", call.body, call.warnings, decoding.field_validation(call), patch=True)
+def _wanted(call: Call, served: ServedKind, scale: Object) -> Object:
     if call.method == "PUT":
-        wanted = body
-    elif kind == writing.JSON_PATCH:
-        wanted = json_patch(scale, body)
+        options.check(call, options.UPDATE)
+        wanted = decode_body(call.headers.get("content-type", ""), call.body, call.warnings, kind=SCALE.kind)
     else:
-        wanted = merge_patch(scale, body)  # a Scale has no lists: strategic and merge patches are the same
+        kind = patching.patch_type(call, native=not served.custom)
+        patching.check_options(call, kind)
+        body = patching.patch_body(call, kind)
+        # A Scale has no lists: strategic and merge patches are the same.
+        wanted = json_patch(scale, body) if kind == patching.JSON_PATCH else merge_patch(scale, body)
     if not isinstance(wanted, dict):
         raise BadRequest("a Scale is expected")
-    problem = native("io.k8s.api.autoscaling.v1.Scale").decode(wanted).problem
-    if problem is not None:
-        raise BadRequest(f'Scale in version "v1" cannot be handled as a Scale: {problem.message}')
-    return wanted
+    return decoding.fit_to(call, native("io.k8s.api.autoscaling.v1.Scale"), SCALE, wanted)
 
 
 async def _set(call: Call, served: ServedKind, obj: Object, replicas: int) -> Object:
     assert served.scale is not None
     new = objects.copy(obj)
     objects.put(new, served.scale.spec_replicas, replicas)
-    pending = writing.update_object(call, served, new, obj, writing.manager(call))
+    pending = writing.update_object(call, served, new, obj, options.manager(call))
     if pending is None:
         return obj
-    result: Stored | Object = await pending if isinstance(pending, asyncio.Future) else pending
+    result = await pending if isinstance(pending, asyncio.Future) else pending
     return encoding.object_of(served, result) if isinstance(result, Stored) else result

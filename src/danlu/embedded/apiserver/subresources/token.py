@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from danlu.embedded.apiserver.auth.tokens import ServiceAccountTokens
-from danlu.embedded.apiserver.decoding import complain, field_validation
+from danlu.embedded.apiserver.decoding import field_validation, fit_to
 from danlu.embedded.apiserver.negotiation import decode_body
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
@@ -31,13 +31,11 @@ _BOUND_KINDS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 async def handle(call: Call) -> Response:
     if call.method != "POST":
-        raise MethodNotAllowed("the server does not allow this method on the requested resource")
-    body = decode_body(call.headers.get("content-type", ""), call.body, call.warnings, field_validation(call))
-    decoded = native("io.k8s.api.authentication.v1.TokenRequest").decode(body)
-    if decoded.problem is not None:
-        raise BadRequest(f'TokenRequest in version "v1" cannot be handled as a TokenRequest: {decoded.problem.message}')
-    if decoded.unknown:
-        complain(call, [f'unknown field "{path}"' for path in decoded.unknown], "TokenRequest", "v1")
+        raise MethodNotAllowed()
+    body = decode_body(
+        call.headers.get("content-type", ""), call.body, call.warnings, field_validation(call), kind="TokenRequest"
+    )
+    fit_to(call, native("io.k8s.api.authentication.v1.TokenRequest"), TOKEN_REQUEST, body)
     server = call.server
     answer = request_token(server.store, server.authenticator.accounts, call.namespace, call.name, body)
     return Response.json(answer, 201)
