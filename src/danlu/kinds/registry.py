@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from danlu.client.client import Client
 from danlu.errors import ApiError
+from danlu.kinds import rbac
 from danlu.kinds.crd import definition
 from danlu.kinds.notebook import kind as notebook
 from danlu.kinds.platform import PlatformKind, PlatformSettings
@@ -18,7 +19,7 @@ from danlu.kinds.tensorboard import kind as tensorboard
 from danlu.kinds.tensorflowtrainingjob import kind as tensorflowtrainingjob
 from danlu.kinds.tfjob import kind as tfjob
 from danlu.meta import conditions
-from danlu.meta.wellknown import CUSTOM_RESOURCE_DEFINITION
+from danlu.meta.wellknown import CLUSTER_ROLE, CUSTOM_RESOURCE_DEFINITION
 from danlu.runtime.manager import Manager
 
 log = logging.getLogger("danlu.kinds")
@@ -38,8 +39,11 @@ ESTABLISHED_SECONDS = 30.0
 
 
 async def install(client: Client, kinds: Sequence[PlatformKind] = REGISTRY) -> None:
-    """Applies the CRDs and waits until all of them are served. Idempotent."""
+    """Applies the CRDs and the roles of their users, and waits until all kinds are served. Idempotent."""
     await asyncio.gather(*(_install(client, kind) for kind in kinds))
+    for role in rbac.user_roles(kinds):
+        name = role["metadata"]["name"]
+        await client.patch(CLUSTER_ROLE, name, None, role, type="apply", manager=MANAGER, force=True)
 
 
 async def _install(client: Client, kind: PlatformKind) -> None:
