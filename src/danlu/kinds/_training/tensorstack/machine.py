@@ -192,6 +192,7 @@ class _Look:
             note = restarts.note_replaced(self.job, state)
             if note is not None:
                 self.outcome.apply.append(note)
+                self._tell("Warning", "ErrorInPod", f"{self._error_in_pod(state)}; it is restarted")
             if state.pod is not None:
                 self._remove(state.pod)
 

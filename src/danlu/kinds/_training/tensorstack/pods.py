@@ -18,6 +18,8 @@ def labels(job: Job, replica: Replica) -> dict[str, str]:
         "replica-type": replica.role.slug,
         "replica-index": str(replica.index),
         "tensorstack.dev/owner-name": job.name,
+        # Pods of a job of the same name that was deleted a moment ago are not this job's.
+        "tensorstack.dev/owner-uid": job.uid,
         "tensorstack.dev/component": job.kind.kind.lower(),
         "tensorstack.dev/component-type": "user",
     }
