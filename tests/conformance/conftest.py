@@ -17,11 +17,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from benchmarks.servers import RealControlPlane
 from tests.running import ROOT, Danlu
+
+if TYPE_CHECKING:
+    from tests.conformance.standin import Nodes
 
 TIMEOUT = 60.0
 
@@ -93,15 +96,19 @@ class Kube:
     def until(self, what: str, path: str, *wanted: str, timeout: float = TIMEOUT) -> str:
         """Waits until the jsonpath gives one of the wanted values."""
 
-        def look() -> str:
-            self.seen = self.run("get", what, "-o", f"jsonpath={path}", check=False).stdout
-            return self.seen if self.seen in wanted else ""
+        seen = ""
+
+        def look() -> bool:
+            nonlocal seen
+            seen = self.run("get", what, "-o", f"jsonpath={path}", check=False).stdout
+            return seen in wanted
 
         try:
-            return str(self.wait(f"{what} to have {path} in {wanted}", look, timeout))
+            self.wait(f"{what} to have {path} in {wanted}", look, timeout)
         except AssertionError as error:
             state = self.run("get", what, "-o", "jsonpath={.status}", check=False).stdout
-            raise AssertionError(f"{error}; saw {self.seen!r}\nstatus: {state}") from None
+            raise AssertionError(f"{error}; saw {seen!r}\nstatus: {state}") from None
+        return seen
 
     def finished(self, pod: str) -> Any:
         """The pod when it has ended."""
@@ -173,6 +180,15 @@ def kube(kubeconfig: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     )
     yield kube
     kube.run("delete", "namespace", kube.namespace, "--wait=false", check=False)
+
+
+@pytest.fixture
+def nodes(kube: Kube) -> Iterator[Nodes]:
+    from tests.conformance.standin import Nodes
+
+    nodes = Nodes(kube)
+    yield nodes
+    nodes.remove()
 
 
 @pytest.fixture
