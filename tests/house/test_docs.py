@@ -127,6 +127,14 @@ def test_every_variable_is_explained(language: str) -> None:
     assert not told - used - {"DANLU_MOUNT_WORKSPACE_DATA"}, "nothing reads or sets them"
 
 
+@pytest.mark.parametrize("path", ["ARCHITECTURE.md", "CONTRIBUTING.md", "src/danlu/embedded/node/README.md"])
+def test_files_that_are_named_exist(path: str) -> None:
+    named = set(re.findall(r"`([\w./-]+\.(?:py|yaml|toml|md))`", text_of(Path(path))))
+    files = [f"/{one}" for one in tracked()]
+    gone = [name for name in named if not any(one.endswith(f"/{name}") for one in files)]
+    assert not gone, f"{path} names files that are not there: {gone}"
+
+
 # ---------------------------------------------------------------- what readers type
 
 
