@@ -25,23 +25,26 @@ def field_validation(call: Call) -> str:
 
 def read_object(call: Call, served: ServedKind) -> Object:
     """The object in the body of a create or an update."""
-    kind = served.kind
-    body = decode_body(
-        call.headers.get("content-type", ""), call.body, call.warnings, field_validation(call), kind=kind.kind
-    )
-    if served.custom:
-        _require_type(served, body, call.body)
-    why = _not_this_kind(call, served, body)
+    return read_as(call, served.schema(), served.kind, custom=served.custom)
+
+
+def read_as(call: Call, schema: Schema, kind: Kind, *, custom: bool = False) -> Object:
+    """The body, where it is of this kind; one that does not say so is taken for it, unless it is `custom`."""
+    content_type = call.headers.get("content-type", "")
+    body = decode_body(content_type, call.body, call.warnings, field_validation(call), kind=kind.kind)
+    if custom:
+        _require_type(kind, body, call.body)
+    why = _not_this_kind(call, kind, body)
     if why:
         sent = body.get("kind") or kind.kind
         version = str(body.get("apiVersion") or kind.api_version).rpartition("/")[2]
         raise BadRequest(f"{sent} in version {quoted(version)} cannot be handled as a {kind.kind}: {why}")
-    return fit(call, served, body)
+    return fit_to(call, schema, kind, body)
 
 
-def _require_type(served: ServedKind, body: Object, raw: bytes) -> None:
+def _require_type(expected: Kind, body: Object, raw: bytes) -> None:
     """An object of a custom kind must say of which kind and version it is."""
-    expected, name = served.kind, body.get("kind")
+    name = body.get("kind")
     if not name:
         text = raw.decode(errors="replace")
         shown = f"{text[:30]} ..." if len(text) > 30 else text
@@ -53,11 +56,10 @@ def _require_type(served: ServedKind, body: Object, raw: bytes) -> None:
             f"the API version in the data ({api_version}) does not match the expected API version "
             f"({expected.api_version})"
         )
-    _require_same_type(served, body)
+    _require_same_type(expected, body)
 
 
-def _require_same_type(served: ServedKind, body: Object) -> None:
-    expected = served.kind
+def _require_same_type(expected: Kind, body: Object) -> None:
     errors = [
         invalid(field, body.get(field), f"must be {right}")
         for field, right in (("kind", expected.kind), ("apiVersion", expected.api_version))
@@ -70,9 +72,8 @@ def _require_same_type(served: ServedKind, body: Object) -> None:
         raise invalid_error(sent, str(name), errors)
 
 
-def _not_this_kind(call: Call, served: ServedKind, body: Object) -> str:
+def _not_this_kind(call: Call, kind: Kind, body: Object) -> str:
     """Why the data is of another kind than the path; an object that says nothing is of the path's."""
-    kind = served.kind
     api_version, name = body.get("apiVersion") or kind.api_version, body.get("kind") or kind.kind
     if api_version == kind.api_version and name == kind.kind:
         return ""
@@ -84,10 +85,6 @@ def _not_this_kind(call: Call, served: ServedKind, body: Object) -> str:
     return f"converting ({version}.{name}) to ({internal}.{kind.kind}): unknown conversion"
 
 
-def fit(call: Call, served: ServedKind, obj: Object) -> Object:
-    return fit_to(call, served.schema(), served.kind, obj)
-
-
 def fit_to(call: Call, schema: Schema, kind: Kind, obj: Object) -> Object:
     """Puts `obj` in the normal form of its schema, dropping fields that it does not have, loudly or quietly."""
     decoded = _decode(schema, obj)
@@ -97,20 +94,20 @@ def fit_to(call: Call, schema: Schema, kind: Kind, obj: Object) -> Object:
     return _labelled(kind, obj)
 
 
-def fit_patched(call: Call, served: ServedKind, obj: Object) -> Object:
-    """As `fit`, for what a patch has made of an object: then it is the patch that is invalid."""
+def fit_patched(call: Call, schema: Schema, kind: Kind, obj: Object, *, custom: bool = False) -> Object:
+    """As `fit_to`, for what a patch has made of an object: then it is the patch that is invalid."""
     why = ""
-    if served.custom:
-        _require_same_type(served, obj)
+    if custom:
+        _require_same_type(kind, obj)
     else:
-        why = _not_this_kind(call, served, obj)
+        why = _not_this_kind(call, kind, obj)
     if not why:
-        decoded = _decode(served.schema(), obj)
+        decoded = _decode(schema, obj)
         why = decoded.problem.message if decoded.problem is not None else _unknown(call, decoded.unknown)
     if why:
         error = invalid("patch", orjson.dumps(obj).decode(), why)
         raise Invalid(f' "" is invalid: {error.message()}', {"causes": [error.cause()]})
-    return _labelled(served.kind, obj)
+    return _labelled(kind, obj)
 
 
 def _decode(schema: Schema, obj: Object) -> Decoded:
@@ -168,7 +165,7 @@ def read_applied(call: Call) -> Object:
 
 
 def fit_applied(call: Call, served: ServedKind, obj: Object) -> Object:
-    """As `fit`; but who applies a field that is not there would believe to own it, so that is always an error."""
+    """As `fit_to`; but who applies a field that is not there would believe to own it, so that is always an error."""
     kind = served.kind
     decoded = _decode(served.schema(), obj)
     if decoded.problem is not None:

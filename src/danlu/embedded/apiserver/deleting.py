@@ -172,7 +172,7 @@ async def remove(call: Call, served: ServedKind, stored: Stored, options: Option
             grace = 0
     else:
         meta["deletionTimestamp"] = clock.rfc3339(time.time() + (grace or 0))
-        if "generation" in meta:
+        if "generation" in meta and not already:
             meta["generation"] += 1
     meta["deletionGracePeriodSeconds"] = grace or 0
     served.mark_deleting(obj)

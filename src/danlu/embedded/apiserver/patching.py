@@ -76,7 +76,7 @@ def _maker(call: Call, served: ServedKind, kind: str) -> writing.Make:
             new = strategic_merge_patch(old, body, served.schema())
             # The patched fields go straight into the typed object, which has no say in what kind it is.
             new["apiVersion"], new["kind"] = old["apiVersion"], old["kind"]
-        new = decoding.fit_patched(call, served, new)
+        new = decoding.fit_patched(call, served.schema(), served.kind, new, custom=served.custom)
         writing.match_name(call, new["metadata"])
         writing.match_namespace(call, served, new["metadata"])
         return new
@@ -126,7 +126,8 @@ def _applied(call: Call, served: ServedKind) -> Object:
     if isinstance(meta, dict) and meta.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     applied = decoding.fit_applied(call, served, sent)
-    writing.match_namespace(call, served, applied["metadata"])
+    # Not filled in: errors name the object as it was sent, and the live object has its namespace.
+    writing.match_namespace(call, served, applied["metadata"], fill_in=False)
     return applied
 
 

@@ -64,6 +64,7 @@ async def create_object(
     meta["creationTimestamp"] = now = clock.now_rfc3339()
     if served.has_status and served.custom:
         obj.pop("status", None)
+    _one_of_each_owner(call, meta)
     served.default(obj)
     # Before the kind and admission add what they add: the client owns only what it sent and what is the default.
     if applied_fields is None:
@@ -77,7 +78,7 @@ async def create_object(
     native = not served.free_finalizers
     errors = validate_metadata(meta, served.kind.namespaced, served.name_errors, native=native) + served.validate(obj)
     if errors:
-        raise invalid_error(served.kind, meta.get("name", ""), errors)
+        raise invalid_error(_shown_kind(served), meta.get("name", ""), errors)
     call.warnings.extend(served.warnings(obj))
     call.server.admission.validate(attributes)
     _require_new(call, served, meta)
@@ -101,7 +102,8 @@ async def update(call: Call) -> Response:
     match_name(call, obj["metadata"])
     match_namespace(call, served, obj["metadata"])
     missing = call.server.store.latest(served.key, call.namespace, call.name) is None
-    if missing and served.create_on_update and not call.subresource and not obj["metadata"].get("resourceVersion"):
+    if missing and served.create_on_update and not call.subresource:
+        obj["metadata"].pop("resourceVersion", None)
         return encoding.one(call, served, await create_object(call, served, obj), 201)
     return encoding.one(call, served, await change(call, served, lambda _old: obj), 200)
 
@@ -131,6 +133,7 @@ def update_object(
     store = call.server.store
     is_status = call.subresource == "status"
     schema = served.schema()
+    _one_of_each_owner(call, new["metadata"])
     served.default(new)
     (served.prepare_status if is_status else served.prepare_update)(new, old)
     if not applied:
@@ -141,7 +144,7 @@ def update_object(
     errors = validate_metadata_update(new["metadata"], old["metadata"], native=not served.free_finalizers)
     errors += served.validate_status(new, old) if is_status else served.validate_update(new, old)
     if errors:
-        raise invalid_error(served.kind, call.name, errors)
+        raise invalid_error(_shown_kind(served), call.name, errors)
     call.warnings.extend([] if is_status else served.warnings(new))
     call.server.admission.validate(attributes)
     if new == old:
@@ -154,6 +157,34 @@ def update_object(
     if meta.get("deletionTimestamp") and not waits:
         return store.delete(served.key, written)
     return store.put(served.key, written)
+
+
+def _shown_kind(served: ServedKind) -> Kind:
+    """Errors name the group in which an object is stored (events.k8s.io: the core's)."""
+    kind = served.kind
+    if not served.stored_as:
+        return kind
+    return Kind(served.stored_as.partition(".")[2], kind.version, kind.kind, kind.plural)
+
+
+def _one_of_each_owner(call: Call, meta: Object) -> None:
+    owners = meta.get("ownerReferences")
+    if not owners or len(owners) < 2:
+        return
+    kept: list[Object] = []
+    twice: list[str] = []
+    for owner in owners:
+        if owner not in kept:
+            kept.append(owner)
+        elif owner.get("uid", "") not in twice:
+            twice.append(owner.get("uid", ""))
+    if twice:
+        meta["ownerReferences"] = kept
+        call.warnings.append(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and "
+            "may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+            + ", ".join(twice)
+        )
 
 
 # -- what names an object, and what clients may not change
@@ -169,11 +200,12 @@ def match_name(call: Call, meta: Object) -> None:
         raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
 
 
-def match_namespace(call: Call, served: ServedKind, meta: Object) -> None:
+def match_namespace(call: Call, served: ServedKind, meta: Object, *, fill_in: bool = True) -> None:
     if not served.kind.namespaced:
         meta.pop("namespace", None)
     elif not meta.get("namespace"):
-        meta["namespace"] = call.namespace
+        if fill_in:
+            meta["namespace"] = call.namespace
     elif meta["namespace"] != call.namespace:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
 

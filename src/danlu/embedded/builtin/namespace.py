@@ -76,6 +76,12 @@ def _phase(obj: Object) -> str:
     return str((obj.get("status") or {}).get("phase") or "")
 
 
+def mark_deleting(obj: Object) -> None:
+    """A namespace has no grace period: it goes when it is empty."""
+    obj.setdefault("status", {})["phase"] = "Terminating"
+    obj["metadata"].pop("deletionGracePeriodSeconds", None)
+
+
 SERVED = ServedKind(
     kind=NAMESPACE,
     schema=schema_of("io.k8s.api.core.v1.Namespace"),
@@ -92,7 +98,7 @@ SERVED = ServedKind(
     selectable_names=frozenset({"status.phase"}),
     has_status=True,
     held=lambda obj: bool((obj.get("spec") or {}).get("finalizers")),
-    mark_deleting=lambda obj: obj.setdefault("status", {}).update(phase="Terminating"),
+    mark_deleting=mark_deleting,
     verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
     subresources={"finalize": FINALIZE},
     returns_deleted=True,

@@ -1,16 +1,14 @@
-"""`pods/NAME/binding`: the scheduler's word on which node a pod goes to; said once."""
+"""`pods/NAME/binding`: the scheduler's word on which node a pod goes to; said once. Nobody owns it in managedFields."""
 
 from __future__ import annotations
 
 from danlu.embedded.apiserver import decoding, encoding, options
-from danlu.embedded.apiserver.negotiation import decode_body
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
-from danlu.errors import Conflict, MethodNotAllowed, NotFound
+from danlu.errors import BadRequest, Conflict, MethodNotAllowed, NotFound
 from danlu.meta import clock, conditions
 from danlu.meta.fields import invalid_error, not_supported, required
 from danlu.meta.kind import Kind
-from danlu.meta.patch import track_update
 from danlu.meta.schema import native
 
 BINDING = Kind("", "v1", "Binding", "bindings")
@@ -22,8 +20,9 @@ async def handle(call: Call) -> Response:
     if call.method != "POST":
         raise MethodNotAllowed()
     options.check(call, options.CREATE)
-    binding = decode_body(call.headers.get("content-type", ""), call.body, call.warnings, kind=BINDING.kind)
-    decoding.fit_to(call, native("io.k8s.api.core.v1.Binding"), BINDING, binding)
+    binding = decoding.read_as(call, native("io.k8s.api.core.v1.Binding"), BINDING)
+    if ((binding.get("metadata") or {}).get("name") or call.name) != call.name:
+        raise BadRequest("name in URL does not match name in Binding object")
     target = binding.get("target") or {}
     if target.get("kind", "Node") not in ("", "Node"):
         raise invalid_error(BINDING, call.name, [not_supported("target.kind", target["kind"], ["Node", "<empty>"])])
@@ -43,7 +42,6 @@ async def handle(call: Call) -> Response:
         new["metadata"].setdefault("annotations", {}).update(annotations)
     status = new.setdefault("status", {})
     conditions.set(status.setdefault("conditions", []), "PodScheduled", "True", "", "", clock.now_rfc3339())
-    track_update(new, old, options.manager(call), "v1", served.schema(), clock.now_rfc3339(), "binding")
     if not call.dry_run:
         await call.server.store.put(served.key, new)
     return Response.json({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)

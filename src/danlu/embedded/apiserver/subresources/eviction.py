@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from danlu.embedded.apiserver import deleting, options
-from danlu.embedded.apiserver.negotiation import decode_body
+from danlu.embedded.apiserver import decoding, deleting, options
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
 from danlu.errors import BadRequest, MethodNotAllowed, NotFound
 from danlu.meta.kind import Kind
+from danlu.meta.schema import native
+
+KIND = Kind("policy", "v1", "Eviction", "evictions")
 
 
 async def handle(call: Call) -> Response:
@@ -16,10 +18,10 @@ async def handle(call: Call) -> Response:
     if call.method != "POST":
         raise MethodNotAllowed()
     options.check(call, options.CREATE)
-    eviction = decode_body(call.headers.get("content-type", ""), call.body, call.warnings, kind="Eviction")
+    eviction = decoding.read_as(call, native("io.k8s.api.policy.v1.Eviction"), KIND)
     name = (eviction.get("metadata") or {}).get("name") or call.name
     if name != call.name:
-        raise BadRequest(f"name in URL does not match name in Eviction object: {call.name} != {name}")
+        raise BadRequest("name in URL does not match name in Eviction object")
     stored = call.server.store.latest(served.key, call.namespace, call.name)
     if stored is None:
         raise NotFound.of(served.kind.plural, call.name)
@@ -29,4 +31,4 @@ async def handle(call: Call) -> Response:
     return Response.json({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
 
 
-EVICTION = Subresource(("create",), Kind("policy", "v1", "Eviction", "evictions"), handle)
+EVICTION = Subresource(("create",), KIND, handle)

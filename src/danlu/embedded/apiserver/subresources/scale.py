@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from danlu.embedded.apiserver import decoding, encoding, options, patching, writing
-from danlu.embedded.apiserver.negotiation import decode_body
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import ScalePaths, ServedKind
 from danlu.embedded.storage import Stored
 from danlu.errors import BadRequest, InternalError, MethodNotAllowed, NotFound
-from danlu.meta import labels, objects
+from danlu.meta import clock, labels, objects
 from danlu.meta.fields import invalid, invalid_error
 from danlu.meta.kind import Kind, Object
-from danlu.meta.patch import json_patch, merge_patch
+from danlu.meta.patch import apply, json_patch, merge_patch
 from danlu.meta.schema import native
 
 SCALE = Kind("autoscaling", "v1", "Scale", "scales")
@@ -54,7 +51,8 @@ async def handle(call: Call) -> Response:
     if call.method not in ("PUT", "PATCH"):
         raise MethodNotAllowed()
     wanted = _wanted(call, served, scale)
-    sent = (wanted.get("metadata") or {}).get("resourceVersion") or ""
+    writing.match_name(call, wanted["metadata"])
+    sent = wanted["metadata"].get("resourceVersion") or ""
     if sent:
         writing.check_version(served, call.name, sent, obj["metadata"]["resourceVersion"])
     replicas = (wanted.get("spec") or {}).get("replicas", 0)
@@ -62,33 +60,49 @@ async def handle(call: Call) -> Response:
         text = "should be a non-negative integer"
         raise invalid_error(served.kind, call.name, [invalid(f".{served.scale.spec_replicas}", replicas, text)])
     if replicas < 0:
-        raise invalid_error(
-            SCALE, call.name, [invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
-        )
-    return Response.json(scale_of(await _set(call, served, obj, replicas), served.scale))
+        error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise invalid_error(SCALE, call.name, [error])
+    new = _scaled(call, served, obj, replicas)
+    applied = _patch_type(call, served) == patching.APPLY_PATCH
+    pending = writing.update_object(call, served, new, obj, options.manager(call), applied)
+    result = await writing.finish(pending, stored)
+    return Response.json(
+        scale_of(encoding.object_of(served, result) if isinstance(result, Stored) else result, served.scale)
+    )
+
+
+def _patch_type(call: Call, served: ServedKind) -> str:
+    return patching.patch_type(call, native=not served.custom) if call.method == "PATCH" else ""
 
 
 def _wanted(call: Call, served: ServedKind, scale: Object) -> Object:
-    if call.method == "PUT":
+    schema = native("io.k8s.api.autoscaling.v1.Scale")
+    kind = _patch_type(call, served)
+    if not kind:
         options.check(call, options.UPDATE)
-        wanted = decode_body(call.headers.get("content-type", ""), call.body, call.warnings, kind=SCALE.kind)
+        return decoding.read_as(call, schema, SCALE)
+    patching.check_options(call, kind)
+    if kind == patching.APPLY_PATCH:
+        wanted = merge_patch(scale, decoding.read_applied(call))
     else:
-        kind = patching.patch_type(call, native=not served.custom)
-        patching.check_options(call, kind)
         body = patching.patch_body(call, kind)
         # A Scale has no lists: strategic and merge patches are the same.
         wanted = json_patch(scale, body) if kind == patching.JSON_PATCH else merge_patch(scale, body)
     if not isinstance(wanted, dict):
         raise BadRequest("a Scale is expected")
-    return decoding.fit_to(call, native("io.k8s.api.autoscaling.v1.Scale"), SCALE, wanted)
+    return decoding.fit_patched(call, schema, SCALE, wanted)
 
 
-async def _set(call: Call, served: ServedKind, obj: Object, replicas: int) -> Object:
+def _scaled(call: Call, served: ServedKind, obj: Object, replicas: int) -> Object:
+    """The object with another number of replicas; where that is applied, with its new owner, or a conflict."""
     assert served.scale is not None
-    new = objects.copy(obj)
-    objects.put(new, served.scale.spec_replicas, replicas)
-    pending = writing.update_object(call, served, new, obj, options.manager(call))
-    if pending is None:
-        return obj
-    result = await pending if isinstance(pending, asyncio.Future) else pending
-    return encoding.object_of(served, result) if isinstance(result, Stored) else result
+    if _patch_type(call, served) != patching.APPLY_PATCH:
+        new: Object = objects.copy(obj)
+        objects.put(new, served.scale.spec_replicas, replicas)
+        return new
+    kind = served.kind
+    applied: Object = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": call.name}}
+    objects.put(applied, served.scale.spec_replicas, replicas)
+    by, force = options.manager(call), call.query.flag("force")
+    schema, now = served.schema(), clock.now_rfc3339()
+    return apply(obj, applied, by, force, schema, kind.api_version, now, call.subresource)

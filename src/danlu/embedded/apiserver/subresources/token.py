@@ -6,8 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from danlu.embedded.apiserver.auth.tokens import ServiceAccountTokens
-from danlu.embedded.apiserver.decoding import field_validation, fit_to
-from danlu.embedded.apiserver.negotiation import decode_body
+from danlu.embedded.apiserver.decoding import read_as
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
 from danlu.errors import BadRequest, Conflict, MethodNotAllowed, NotFound
@@ -32,10 +31,7 @@ _BOUND_KINDS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 async def handle(call: Call) -> Response:
     if call.method != "POST":
         raise MethodNotAllowed()
-    body = decode_body(
-        call.headers.get("content-type", ""), call.body, call.warnings, field_validation(call), kind="TokenRequest"
-    )
-    fit_to(call, native("io.k8s.api.authentication.v1.TokenRequest"), TOKEN_REQUEST, body)
+    body = read_as(call, native("io.k8s.api.authentication.v1.TokenRequest"), TOKEN_REQUEST)
     server = call.server
     answer = request_token(server.store, server.authenticator.accounts, call.namespace, call.name, body)
     return Response.json(answer, 201)
