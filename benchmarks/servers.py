@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -9,9 +10,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 TOKEN = "benchmark"
+READY_SECONDS = 120
 
 
 def free_port() -> int:
@@ -20,14 +23,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def resident(pids: list[int]) -> int:
-    """Proportional set size in bytes: shared pages are counted once over all processes."""
-    total = 0
-    for pid in pids:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                total += int(line.split()[1]) * 1024
-    return total
+def proportional_bytes(pid: int) -> int:
+    """The process's memory, with each shared page divided among those who share it."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def descendants(pid: int) -> list[int]:
@@ -38,26 +39,27 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Server:
     """Something with a URL, a kubeconfig and processes."""
 
     name = ""
-    kubeconfig: Path
-    pids: list[int]
-    load_flags: list[str]
 
-    def start(self) -> float:
-        """Seconds until the first `kubectl get ns` worked."""
-        begun = time.monotonic()
-        self.launch()
-        while time.monotonic() - begun < 120:
-            tried = subprocess.run(
-                ["kubectl", "get", "ns", "default"], env={**os.environ, "KUBECONFIG": str(self.kubeconfig)}, capture_output=True
-            )
-            if tried.returncode == 0:
-                return time.monotonic() - begun
-            time.sleep(0.02)
-        raise RuntimeError(f"{self.name} did not start: {tried.stderr.decode()}")
+    def __init__(self, folder: Path, path: str) -> None:
+        """`path`: where programs are looked for, kubectl among them."""
+        self.folder = folder
+        self.path = path
+        self.port = free_port()
+        self.kubeconfig = folder / "kubeconfig"
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def load_flags(self) -> list[str]:
+        raise NotImplementedError
 
     def launch(self) -> None:
         raise NotImplementedError
@@ -65,98 +67,136 @@ class Server:
     def stop(self) -> None:
         raise NotImplementedError
 
+    def start(self) -> float:
+        """Seconds until the first `kubectl get ns` worked."""
+        begun = time.monotonic()
+        self.launch()
+        while time.monotonic() - begun < READY_SECONDS:
+            tried = self.run("get", "ns", "default", check=False)
+            if tried.returncode == 0:
+                return time.monotonic() - begun
+            time.sleep(0.02)
+        raise RuntimeError(f"{self.name} did not start: {tried.stderr.decode()}")
+
+    def kubectl(self, *words: str) -> list[str]:
+        return ["kubectl", "--kubeconfig", str(self.kubeconfig), "--cache-dir", str(self.folder / "cache"), *words]
+
+    def run(self, *words: str, manifest: Any = None, check: bool = True) -> subprocess.CompletedProcess[bytes]:
+        sent = json.dumps(manifest).encode() if manifest is not None else None
+        return subprocess.run(
+            self.kubectl(*words), input=sent, capture_output=True, check=check, env=self._environment()
+        )
+
+    def pids(self) -> list[int]:
+        return [pid for process in self.processes for pid in descendants(process.pid)]
+
     def memory(self) -> int:
-        return resident([pid for top in self.pids for pid in descendants(top)])
+        return sum(proportional_bytes(pid) for pid in self.pids())
+
+    def cpu(self) -> float:
+        return sum(cpu_seconds(pid) for pid in self.pids())
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "PATH": self.path, "PYTHONPATH": str(ROOT / "src")}
+
+    def _spawn(self, *words: object, log: str) -> None:
+        with (self.folder / f"{log}.log").open("ab") as output:
+            self.processes.append(
+                subprocess.Popen(
+                    [str(word) for word in words], stdout=output, stderr=output, env=self._environment()
+                )
+            )
 
 
 class RealControlPlane(Server):
     name = "Kubernetes 1.36.3 + etcd"
 
-    def __init__(self, folder: Path, binaries: list[Path]) -> None:
-        self.folder = folder
-        self.path = os.pathsep.join([*map(str, binaries), os.environ["PATH"]])
-        self.kubeconfig = folder / "kubeconfig"
-        self.port = free_port()
-        self.load_flags = ["-server", f"https://127.0.0.1:{self.port}", "-token", TOKEN]
-        self.processes: list[subprocess.Popen[bytes]] = []
-
     @property
-    def pids(self) -> list[int]:  # type: ignore[override]
-        return [process.pid for process in self.processes]
+    def load_flags(self) -> list[str]:
+        return ["-server", f"https://127.0.0.1:{self.port}", "-token", TOKEN]
 
     def launch(self) -> None:
-        folder = self.folder
-        (folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
-        subprocess.run(["openssl", "genrsa", "-out", folder / "sa.key", "2048"], check=True, capture_output=True)
-        self.kubeconfig.write_text(
-            "apiVersion: v1\nkind: Config\ncurrent-context: real\n"
-            f"clusters: [{{name: real, cluster: {{server: 'https://127.0.0.1:{self.port}', insecure-skip-tls-verify: true}}}}]\n"
-            f"users: [{{name: admin, user: {{token: {TOKEN}}}}}]\n"
-            "contexts: [{name: real, context: {cluster: real, user: admin}}]\n"
-        )
-        etcd, peer = free_port(), free_port()
-        self._run(
+        folder, etcd, peer = self.folder, free_port(), free_port()
+        self._write_files()
+        self._spawn(
             "etcd", "--data-dir", folder / "etcd", "--listen-client-urls", f"http://127.0.0.1:{etcd}",
             "--advertise-client-urls", f"http://127.0.0.1:{etcd}", "--listen-peer-urls", f"http://127.0.0.1:{peer}",
             "--initial-advertise-peer-urls", f"http://127.0.0.1:{peer}", "--initial-cluster", f"default=http://127.0.0.1:{peer}",
+            log="etcd",
         )  # fmt: skip
-        self._run(
+        self._spawn(
             "kube-apiserver", "--etcd-servers", f"http://127.0.0.1:{etcd}", "--bind-address", "127.0.0.1",
-            "--secure-port", str(self.port), "--cert-dir", folder / "certs", "--service-cluster-ip-range", "10.96.0.0/16",
-            "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", folder / "sa.key",
-            "--service-account-signing-key-file", folder / "sa.key", "--token-auth-file", folder / "tokens.csv",
+            "--secure-port", self.port, "--cert-dir", folder / "certs", "--service-cluster-ip-range", "10.96.0.0/16",
+            "--service-account-issuer", "https://kubernetes.default.svc", "--token-auth-file", folder / "tokens.csv",
+            "--service-account-key-file", folder / "sa.key", "--service-account-signing-key-file", folder / "sa.key",
             "--authorization-mode", "Node,RBAC", "--endpoint-reconciler-type", "none",
+            "--kubelet-preferred-address-types", "InternalIP", log="kube-apiserver",
         )  # fmt: skip
-        limits = ["--kube-api-qps", "2000", "--kube-api-burst", "4000"]
-        self._run(
-            "kube-controller-manager", "--kubeconfig", self.kubeconfig, "--service-account-private-key-file",
-            folder / "sa.key", "--leader-elect=false", "--secure-port", str(free_port()), "--bind-address", "127.0.0.1", *limits,
+        common = (
+            "--kubeconfig", self.kubeconfig, "--leader-elect=false", "--bind-address", "127.0.0.1",
+            "--kube-api-qps", 2000, "--kube-api-burst", 4000,
         )  # fmt: skip
-        self._run(
-            "kube-scheduler", "--kubeconfig", self.kubeconfig, "--leader-elect=false", "--secure-port", str(free_port()),
-            "--bind-address", "127.0.0.1", *limits,
+        self._spawn(
+            "kube-controller-manager", *common, "--service-account-private-key-file", folder / "sa.key",
+            "--secure-port", free_port(), log="kube-controller-manager",
         )  # fmt: skip
+        self._spawn("kube-scheduler", *common, "--secure-port", free_port(), log="kube-scheduler")
 
-    def _run(self, *words: object) -> None:
-        log = (self.folder / f"{words[0]}.log").open("wb")
-        self.processes.append(
-            subprocess.Popen([str(word) for word in words], stdout=log, stderr=log, env={**os.environ, "PATH": self.path})
-        )
+    def _write_files(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+        subprocess.run(["openssl", "genrsa", "-out", self.folder / "sa.key", "2048"], check=True, capture_output=True)
+        cluster = {"server": f"https://127.0.0.1:{self.port}", "insecure-skip-tls-verify": True}
+        config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "real",
+            "clusters": [{"name": "real", "cluster": cluster}],
+            "users": [{"name": "admin", "user": {"token": TOKEN}}],
+            "contexts": [{"name": "real", "context": {"cluster": "real", "user": "admin"}}],
+        }  # fmt: skip
+        self.kubeconfig.write_text(json.dumps(config))
+
+    def add_kubelet(self, port: int) -> None:
+        """Makes the server believe that the program at this port is the kubelet of a node with a pod on it."""
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node"}}
+        status = {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        }
+        self.run("create", "-f", "-", manifest=node)
+        self.run("patch", "node", "node", "--subresource=status", "--patch", json.dumps({"status": status}))
+        pod = {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "speaker"},
+            "spec": {
+                "nodeName": "node", "tolerations": [{"operator": "Exists"}],
+                "containers": [{"name": "c", "image": "i"}],
+            },
+        }  # fmt: skip
+        while self.run("get", "serviceaccount", "default", check=False).returncode:
+            time.sleep(0.1)
+        self.run("create", "-f", "-", manifest=pod)
 
     def stop(self) -> None:
         for process in reversed(self.processes):
             process.kill()
         for process in self.processes:
             process.wait()
+        self.processes.clear()
 
 
 class Danlu(Server):
     name = "danlu up"
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "danlu"
-        self.port = free_port()
-        self.kubeconfig = self.folder / "kubeconfig"
-        pki = self.folder / "pki"
-        self.load_flags = [
-            "-server", f"https://127.0.0.1:{self.port}", "-cert", str(pki / "admin.crt"), "-key", str(pki / "admin.key"),
-        ]  # fmt: skip
-        self.process: subprocess.Popen[bytes] | None = None
-
     @property
-    def pids(self) -> list[int]:  # type: ignore[override]
-        assert self.process is not None
-        return [self.process.pid]
+    def load_flags(self) -> list[str]:
+        pair = self.folder / "pki/admin"
+        return ["-server", f"https://127.0.0.1:{self.port}", "-cert", f"{pair}.crt", "-key", f"{pair}.key"]
 
     def launch(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        log = (self.folder / "log").open("wb")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "danlu", "up", "--data-dir", str(self.folder), "--port", str(self.port)],
-            stdout=log, stderr=log,
-        )  # fmt: skip
+        self._spawn(sys.executable, "-m", "danlu", "up", "--data-dir", self.folder, "--port", self.port, log="danlu")
 
     def stop(self) -> None:
-        assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
+        for process in self.processes:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+        self.processes.clear()

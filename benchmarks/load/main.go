@@ -1,12 +1,17 @@
 // load drives any Kubernetes API server with plain HTTP and prints one JSON line of figures.
 //
-//	load -kubeconfig-server URL -token T|-cert C -key K -ca CA [-n 2000] [-workers 16] [-watchers 10]
+//	load -server URL (-token T | -cert C -key K) [-ca CA] MODE
+//
+//	figures   creates, watch events, gets, lists and deletes of ConfigMaps
+//	fill      makes -n ConfigMaps, spread over -namespaces namespaces, and leaves them there
+//	soak      readers, writers, listers and watchers for -seconds, one watcher that never reads among them
+//	jobs      makes -n Jobs of -pods pods that run `true`, and waits for their end
+//	watches   opens -n watches, makes a few objects, counts what arrives
 //
 // The same program measures the embedded server and the real one, so that the client's own cost is the same for both.
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
@@ -23,15 +28,18 @@ import (
 )
 
 var (
-	server   = flag.String("server", "", "URL of the API server")
-	token    = flag.String("token", "", "bearer token")
-	certFile = flag.String("cert", "", "client certificate")
-	keyFile  = flag.String("key", "", "client key")
-	caFile   = flag.String("ca", "", "authority of the server's certificate; empty: not verified")
-	count    = flag.Int("n", 2000, "objects")
-	workers  = flag.Int("workers", 16, "requests in flight")
-	watchers = flag.Int("watchers", 10, "watches open meanwhile")
-	prefix   = flag.String("prefix", "bench", "names begin with this")
+	server     = flag.String("server", "", "URL of the API server")
+	token      = flag.String("token", "", "bearer token")
+	certFile   = flag.String("cert", "", "client certificate")
+	keyFile    = flag.String("key", "", "client key")
+	caFile     = flag.String("ca", "", "authority of the server's certificate; empty: not verified")
+	count      = flag.Int("n", 2000, "objects or watches")
+	workers    = flag.Int("workers", 16, "requests in flight")
+	watchers   = flag.Int("watchers", 10, "watches open meanwhile")
+	namespaces = flag.Int("namespaces", 20, "namespaces to fill")
+	pods       = flag.Int("pods", 4, "pods of each job")
+	seconds    = flag.Int("seconds", 60, "how long to soak")
+	prefix     = flag.String("prefix", "bench", "names begin with this")
 )
 
 const collection = "/api/v1/namespaces/default/configmaps"
@@ -59,22 +67,48 @@ func must(err error) {
 	}
 }
 
-func do(c *http.Client, method, path string, body []byte) []byte {
+func open(c *http.Client, method, path string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequest(method, *server+path, bytes.NewReader(body))
-	must(err)
+	if err != nil {
+		return nil, err
+	}
 	request.Header.Set("Content-Type", "application/json")
 	if *token != "" {
 		request.Header.Set("Authorization", "Bearer "+*token)
 	}
-	response, err := c.Do(request)
-	must(err)
+	return c.Do(request)
+}
+
+func try(c *http.Client, method, path string, body []byte) ([]byte, error) {
+	response, err := open(c, method, path, body)
+	if err != nil {
+		return nil, err
+	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
-	must(err)
-	if response.StatusCode >= 300 && response.StatusCode != 404 {
-		must(fmt.Errorf("%s %s: %d %s", method, path, response.StatusCode, data))
+	if err == nil && response.StatusCode >= 300 {
+		err = fmt.Errorf("%s %s: %d %s", method, path, response.StatusCode, data)
 	}
+	return data, err
+}
+
+func do(c *http.Client, method, path string, body []byte) []byte {
+	data, err := try(c, method, path, body)
+	must(err)
 	return data
+}
+
+// A ConfigMap that is 900 bytes when it is stored, with the fields that the server adds.
+func configMap(name string, i int) []byte {
+	return []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s","labels":{"app":"bench"}},"data":{"a":"%0400d"}}`, name, i))
+}
+
+func revision(c *http.Client) string {
+	var list struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	must(json.Unmarshal(do(c, "GET", collection+"?limit=1", nil), &list))
+	return list.Metadata.ResourceVersion
 }
 
 // each runs work(i) for i < n on all workers and returns the rate and the median latency.
@@ -100,68 +134,26 @@ func each(n int, work func(i int)) (perSecond, medianMs float64) {
 	}
 	group.Wait()
 	total := time.Since(begun)
-	sort.Slice(times, func(a, b int) bool { return times[a] < times[b] })
-	return float64(n) / total.Seconds(), float64(times[n/2].Microseconds()) / 1000
+	return float64(n) / total.Seconds(), milliseconds(percentile(times, 50))
 }
 
-func watch(c *http.Client, seen *atomic.Int64, ready *sync.WaitGroup) {
-	version := struct {
-		Metadata struct{ ResourceVersion string }
-	}{}
-	must(json.Unmarshal(do(c, "GET", collection+"?limit=1", nil), &version))
-	request, err := http.NewRequest("GET", *server+collection+"?watch=1&resourceVersion="+version.Metadata.ResourceVersion, nil)
-	must(err)
-	if *token != "" {
-		request.Header.Set("Authorization", "Bearer "+*token)
+func percentile(times []time.Duration, percent float64) time.Duration {
+	if len(times) == 0 {
+		return 0
 	}
-	response, err := c.Do(request)
-	must(err)
-	ready.Done()
-	reader := bufio.NewReaderSize(response.Body, 1<<20)
-	for {
-		if _, err := reader.ReadSlice('\n'); err == nil {
-			seen.Add(1)
-		} else if err != bufio.ErrBufferFull {
-			return
-		}
-	}
+	sort.Slice(times, func(a, b int) bool { return times[a] < times[b] })
+	return times[min(len(times)-1, int(float64(len(times))*percent/100))]
 }
+
+func milliseconds(duration time.Duration) float64 { return float64(duration.Microseconds()) / 1000 }
 
 func main() {
 	flag.Parse()
-	figures := map[string]float64{}
-	var seen atomic.Int64
-	var ready sync.WaitGroup
-	ready.Add(*watchers)
-	for w := 0; w < *watchers; w++ {
-		go watch(client(), &seen, &ready)
+	modes := map[string]func() map[string]float64{"figures": figures, "fill": fill, "soak": soak, "jobs": jobs, "watches": manyWatches}
+	mode, known := modes[flag.Arg(0)]
+	if !known {
+		must(fmt.Errorf("which of figures, fill, soak, jobs, watches?"))
 	}
-	ready.Wait()
-	c := client()
-	body := func(i int) []byte {
-		return []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s-%06d","labels":{"app":"bench"}},"data":{"a":"%0400d"}}`, *prefix, i, i))
-	}
-	begun := time.Now()
-	figures["creates_per_s"], figures["create_ms"] = each(*count, func(i int) { do(c, "POST", collection, body(i)) })
-	expected := int64(*count * *watchers)
-	for seen.Load() < expected && time.Since(begun) < time.Minute {
-		time.Sleep(time.Millisecond)
-	}
-	figures["events_per_s"] = float64(seen.Load()) / time.Since(begun).Seconds()
-	figures["gets_per_s"], figures["get_ms"] = each(*count*2, func(i int) {
-		do(c, "GET", fmt.Sprintf("%s/%s-%06d", collection, *prefix, i%*count), nil)
-	})
-	lists := make([]float64, 15)
-	for i := range lists {
-		start := time.Now()
-		figures["list_bytes"] = float64(len(do(c, "GET", collection+"?labelSelector=app%3Dbench&limit=2000", nil)))
-		lists[i] = float64(time.Since(start).Microseconds()) / 1000
-	}
-	sort.Float64s(lists)
-	figures["list_2000_ms"] = lists[len(lists)/2]
-	figures["deletes_per_s"], _ = each(*count, func(i int) {
-		do(c, "DELETE", fmt.Sprintf("%s/%s-%06d", collection, *prefix, i), nil)
-	})
-	line, _ := json.Marshal(figures)
+	line, _ := json.Marshal(mode())
 	fmt.Println(string(line))
 }
