@@ -122,8 +122,10 @@ class Client:
         return made if dry_run else self._wrote(kind, made)
 
     async def update(self, kind: Kind, obj: Object, *, subresource: str | None = None) -> Object:
+        """managedFields stay the server's: what is sent is rarely all of them (informers keep a part), so none is."""
         path = _path(kind, _namespace(kind, obj), obj["metadata"]["name"], subresource)
-        return self._wrote(kind, await self._json("PUT", path, self._write_query(), _typed(kind, obj)))
+        body = {**_typed(kind, obj), "metadata": {k: v for k, v in obj["metadata"].items() if k != "managedFields"}}
+        return self._wrote(kind, await self._json("PUT", path, self._write_query(), body))
 
     async def update_status(self, kind: Kind, obj: Object) -> Object:
         return await self.update(kind, obj, subresource="status")

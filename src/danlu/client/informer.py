@@ -6,6 +6,7 @@ Invariants:
 - Every change is told to the handlers exactly once, in order, including those that a relist discovers.
 - A name reused by a new object (another uid) is told as DELETED of the old and ADDED of the new.
 - Objects in the cache are shared: nobody changes them.
+- Of managedFields, half of an object's memory, they have what was applied: only `applying` reads them, and asks for that.
 """
 
 from __future__ import annotations
@@ -202,6 +203,7 @@ class Informer:
             self._store(marked, cached)
 
     def _put(self, obj: Object) -> None:
+        obj = _with_applied_fields_only(obj)
         meta = obj["metadata"]
         cached = self.get(meta.get("namespace"), meta["name"])
         if cached is None:
@@ -263,6 +265,20 @@ class Informer:
 def _key(obj: Object) -> tuple[str, str]:
     meta = obj["metadata"]
     return meta.get("namespace") or "", meta["name"]
+
+
+def _with_applied_fields_only(obj: Object) -> Object:
+    meta = obj["metadata"]
+    managed = meta.get("managedFields")
+    if not managed:
+        return obj
+    applied = [entry for entry in managed if entry.get("operation") == "Apply"]
+    if len(applied) == len(managed):
+        return obj
+    slim = {name: value for name, value in meta.items() if name != "managedFields"}
+    if applied:  # never an empty list: sent back to a server it would mean that nobody owns anything
+        slim["managedFields"] = applied
+    return {**obj, "metadata": slim}
 
 
 def _version(obj: Object) -> str:

@@ -38,6 +38,7 @@ from danlu.embedded.node.surroundings import MachineSurroundings
 from danlu.embedded.scheduler.scheduler import Scheduler
 from danlu.embedded.storage import SqliteJournal, Store
 from danlu.meta import clock
+from danlu.meta.wellknown import POD
 from danlu.runtime.manager import Manager
 from danlu.settings import ClusterSettings, NodeShare
 
@@ -128,8 +129,10 @@ class Cluster:
         settings, port = self.settings, self._socket.getsockname()[1]
         shares = settings.nodes or [NodeShare(node_name())]
         client = self.component("system:node:" + shares[0].name)
+        # One copy of all pods in memory is enough: the node reads along with the controllers.
+        shared = self.manager.informer if settings.run_controllers else None
         self.surroundings = MachineSurroundings(
-            client, self.directory.root, shares, (settings.host, port), settings.fake_gpus
+            client, self.directory.root, shares, (settings.host, port), settings.fake_gpus, shared
         )
         await self.surroundings.start()
         self.agent = Agent(
@@ -139,6 +142,7 @@ class Cluster:
             settings=NodeSettings(strict_images=settings.images == "strict"),
             surroundings=self.surroundings,
             port=port,
+            pods=shared(POD) if shared else None,
         )
         await self.agent.start()
         streams = Streams(self.agent.containers)

@@ -82,8 +82,12 @@ class Agent:
         settings: NodeSettings | None = None,
         surroundings: Surroundings | None = None,
         port: int = 0,
+        pods: Informer | None = None,
     ) -> None:
-        """`port` is where the API of this machine listens, for the Node's daemonEndpoints."""
+        """`port` is where the API of this machine listens, for the Node's daemonEndpoints.
+
+        `pods` is an informer of all pods that others keep; without it each node has its own.
+        """
         self.client = client
         self.data_dir = data_dir
         self.shares = list(shares) or [NodeShare("danlu")]
@@ -95,7 +99,8 @@ class Agent:
         self.offers = [self._offer(share) for share in self.shares]
         self.workers: dict[str, PodWorker] = {}
         self._contexts: dict[str, NodeContext] = {}
-        self._informers: list[Informer] = []
+        self._pods = pods
+        self._informers: list[Informer] = []  # our own
         self._tasks: set[asyncio.Task[None]] = set()
         self._nodes: dict[str, Object] = {}  # as the API answered last
         self._pressures: dict[str, float] = {}  # condition -> when it was last seen
@@ -117,12 +122,16 @@ class Agent:
         for offer in self.offers:
             self._contexts[offer.name] = self._context(offer.name, addresses, catalogue)
             await self._register(offer)
-        for offer in self.offers:
-            informer = Informer(self.client, POD, fields=f"spec.nodeName={offer.name}")
-            informer.add_handler(self._heard)
-            informer.start()
-            self._informers.append(informer)
-        await asyncio.gather(*(informer.synced() for informer in self._informers))
+        if self._pods is not None:
+            await self._pods.synced()
+            self._pods.add_handler(self._heard)
+        else:
+            selectors = [f"spec.nodeName={offer.name}" for offer in self.offers]
+            self._informers = [Informer(self.client, POD, fields=selector) for selector in selectors]
+            for informer in self._informers:
+                informer.add_handler(self._heard)
+                informer.start()
+            await asyncio.gather(*(informer.synced() for informer in self._informers))
         self._spawn(self._clear_orphans())
         self._spawn(self._heartbeat())
         self._spawn(self._look_after_machine())
@@ -247,7 +256,7 @@ class Agent:
     # -- the pods
 
     def _heard(self, event: str, pod: Object, _old: Object | None) -> None:
-        if self._stopped:
+        if self._stopped or pod["spec"].get("nodeName") not in self._contexts:
             return
         uid = pod["metadata"]["uid"]
         worker = self.workers.get(uid)
@@ -318,7 +327,8 @@ class Agent:
 
     async def _clear_orphans(self) -> None:
         """Pods on disk that the API does not know: deleted while nobody looked."""
-        known = {pod["metadata"]["uid"] for informer in self._informers for pod in informer.list()}
+        informers = self._informers if self._pods is None else [self._pods]
+        known = {pod["metadata"]["uid"] for informer in informers for pod in informer.list()}
         for uid in adoption.pods_on_disk(self.data_dir):
             if uid in known:
                 continue

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from danlu.client.client import Client
+from danlu.client.informer import Informer
 from danlu.embedded.node import devices
 from danlu.embedded.node.adoption import pods_on_disk
 from danlu.embedded.node.context import Devices
 from danlu.embedded.node.hosts import Hosts
 from danlu.embedded.node.services import ServiceProxy
 from danlu.embedded.node.servicetable import ServiceTable
-from danlu.meta.kind import Object
+from danlu.meta.kind import Kind, Object
+from danlu.meta.wellknown import ENDPOINT_SLICE, POD, SERVICE
 from danlu.runtime.recorder import EventRecorder
 from danlu.settings import NodeShare
 
 
 class MachineSurroundings:
     def __init__(
-        self, client: Client, data_dir: Path, shares: Sequence[NodeShare], api: tuple[str, int], fake_gpus: int = 0
+        self,
+        client: Client,
+        data_dir: Path,
+        shares: Sequence[NodeShare],
+        api: tuple[str, int],
+        fake_gpus: int = 0,
+        shared: Callable[[Kind], Informer] | None = None,
     ) -> None:
-        table = ServiceTable(client)
+        """`shared` gives informers that others keep; without it there are own ones."""
+        table = ServiceTable(client, *(shared(kind) if shared else None for kind in (SERVICE, ENDPOINT_SLICE)))
         self._table = table
         self._recorder = EventRecorder(client, "service-proxy")
-        self._hosts = Hosts(table, str(data_dir), client)
+        self._hosts = Hosts(table, str(data_dir), client, shared(POD) if shared else None)
         self._proxy = ServiceProxy(table, self._recorder, api)
         # A node that is said to have GPUs which the machine has not is a node for trying out scheduling.
         asked = sum(share.gpus or 0 for share in shares)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 MAX_LAG = 20_000
 # Changes kept for watchers that resume. A client that was away for longer lists again (410 Gone).
 WINDOW_CHANGES = 4_096
-WINDOW_BYTES = 16 * 1024 * 1024
+WINDOW_BYTES = 8 * 1024 * 1024
+LINE = {kind: b'{"type":"%s","object":%%b}\n' % kind.encode() for kind in ("ADDED", "MODIFIED", "DELETED")}
 
 
 @dataclass(slots=True)
@@ -24,17 +25,14 @@ class Change:
     type: str  # ADDED, MODIFIED, DELETED
     stored: Stored
     previous: Stored | None
-    encoded: bytes = b""
 
     @property
     def revision(self) -> int:
         return self.stored.revision
 
     def line(self) -> bytes:
-        """The change as one line of a watch response; made once, sent to every watcher."""
-        if not self.encoded:
-            self.encoded = b'{"type":"' + self.type.encode() + b'","object":' + self.stored.raw + b"}\n"
-        return self.encoded
+        """The change as one line of a watch response: bytes around bytes that are there, so nothing is kept for it."""
+        return LINE[self.type] % self.stored.raw
 
 
 class Subscription:
