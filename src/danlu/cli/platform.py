@@ -1,20 +1,31 @@
-"""The platform's kinds on the embedded cluster: their CRDs and controllers, as an operator would run them elsewhere."""
+"""The platform's kinds on the embedded cluster: their CRDs and controllers, as an operator would run them elsewhere.
+
+The embedded scheduler also plays the T9k scheduler: it is handed the rules that stand in Queue and PodGroup objects.
+"""
 
 from __future__ import annotations
 
 from danlu.embedded.cluster import Cluster
 from danlu.kinds import registry
+from danlu.kinds._gang.markers import POD_GROUP, QUEUE
+from danlu.kinds._gang.policy import T9kPolicy
 from danlu.kinds.platform import PlatformSettings
+from danlu.kinds.queue import default
+from danlu.meta.wellknown import NAMESPACE
 from danlu.runtime.manager import Manager
 
 EMBEDDED = PlatformSettings(shared_network=True, gang="t9k")
+KINDS = (*registry.REGISTRY, *registry.T9K_SCHEDULER)
 
 
 async def start_platform(cluster: Cluster) -> Manager:
     """Returns when all kinds are served and looked after."""
     client = cluster.component("danlu-operator")
-    await registry.install(client)
+    await registry.install(client, KINDS)
+    await default.ensure(client)
     manager = Manager(client)
-    registry.add_controllers(manager, EMBEDDED)
+    registry.add_controllers(manager, EMBEDDED, KINDS)
+    rules = T9kPolicy(manager.informer(QUEUE), manager.informer(POD_GROUP), manager.informer(NAMESPACE))
     await manager.start()
+    cluster.scheduler.use(rules)
     return manager

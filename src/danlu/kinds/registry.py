@@ -12,9 +12,11 @@ from danlu.kinds import rbac
 from danlu.kinds.crd import definition
 from danlu.kinds.notebook import kind as notebook
 from danlu.kinds.platform import PlatformKind, PlatformSettings
+from danlu.kinds.podgroup import kind as podgroup
 from danlu.kinds.project import kind as project
 from danlu.kinds.pytorchjob import kind as pytorchjob
 from danlu.kinds.pytorchtrainingjob import kind as pytorchtrainingjob
+from danlu.kinds.queue import kind as queue
 from danlu.kinds.tensorboard import kind as tensorboard
 from danlu.kinds.tensorflowtrainingjob import kind as tensorflowtrainingjob
 from danlu.kinds.tfjob import kind as tfjob
@@ -34,6 +36,8 @@ REGISTRY: tuple[PlatformKind, ...] = (
     tensorboard.KIND,
     project.KIND,
 )
+# The T9k scheduler's own: only for a place where something places pods by them. A cluster has its own engine.
+T9K_SCHEDULER: tuple[PlatformKind, ...] = (queue.KIND, podgroup.KIND)
 MANAGER = "danlu"
 ESTABLISHED_SECONDS = 30.0
 

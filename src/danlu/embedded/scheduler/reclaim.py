@@ -35,7 +35,7 @@ class _Unit:
     gang: str
     pods: list[PodInfo]
     is_core: bool  # the gang cannot do without
-    importance: tuple[int, int, bool, str]  # lane's priority, gang's priority, core before surplus, older before younger
+    importance: tuple[int, int, bool, str]  # of the lane, of the gang, the core before surplus, the older first
 
 
 Surplus = Callable[[str], tuple[int, int]]

@@ -50,7 +50,7 @@ class _Look:
         self.conditions = JobConditions(self.status.get("conditions"), self.kind, self.stamp)
         self.states = replicas.observe(self.job, observed.pods, observed.services, flavour.container)
         self.outcome = Outcome()
-        self.engine = gang.engine(observed.settings)
+        self.engine = gang.engine(observed.settings, self.job.policy.scheduling)
 
     @property
     def kind(self) -> str:
@@ -154,9 +154,8 @@ class _Look:
     def _gang_is_admitted(self) -> bool:
         if self.engine is None:
             return True
-        group = gang.of_job(self.job, self.observed.others)
-        self.outcome.apply.append(gang.group(self.job, self.engine))
-        return self.engine.is_admitted(group or {})
+        self.outcome.apply += gang.wanted(self.job, self.engine, self.observed.others)
+        return gang.is_admitted(self.job, self.engine, self.observed.others)
 
     # -- ending
 
@@ -257,6 +256,7 @@ class _Look:
             scheduler=marks.scheduler,
             restart=restarts.pod_policy(replica.role.restart),
         )
+        pod["spec"].update(marks.spec)
         training = children.training_container(pod["spec"], self.flavour.container)
         children.set_port(training, self.flavour.port_name, planned[replica.name])
         everywhere = self.flavour.environment_everywhere

@@ -37,7 +37,8 @@ class _Look:
         self.conditions = JobConditions(self.status.get("conditions"), rfc3339(now))
         self.states = self._observe()
         self.outcome = Outcome()
-        self.engine = gang.engine(observed.settings) if self.job.policy.scheduling else None
+        scheduling = self.job.policy.scheduling
+        self.engine = gang.engine(observed.settings, scheduling) if scheduling else None
 
     def _observe(self) -> list[ReplicaState]:
         """Each type may have another training container."""
@@ -214,9 +215,8 @@ class _Look:
     def _gang_is_admitted(self) -> bool:
         if self.engine is None:
             return True
-        group = gang.of_job(self.job, self.observed.others)
-        self.outcome.apply.append(gang.group(self.job, self.engine))
-        return group is not None and self.engine.is_admitted(group)
+        self.outcome.apply += gang.wanted(self.job, self.engine, self.observed.others)
+        return gang.is_admitted(self.job, self.engine, self.observed.others)
 
     # -- ending
 

@@ -39,6 +39,7 @@ def pod(flavour: Flavour, job: Job, replica: Replica, ports: Ports, marks: Marks
         restart=NEVER,  # the controller restarts, by making a new pod
     )
     spec = made["spec"]
+    spec.update(marks.spec)
     training = children.training_container(spec, flavour.container_name(spec))
     children.set_port(training, flavour.port_name, ports[replica.name])
     _environment(flavour, job, replica, ports, spec)
