@@ -199,9 +199,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="the median of this many is shown (default: 3)")
     parser.add_argument("--json", type=Path, help="write every value seen to this file")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="danlu-bench-") as temporary:
-        bench = Bench(Path(temporary), arguments.rounds)
+    folder = Path(tempfile.mkdtemp(prefix="danlu-bench-"))
+    try:
+        bench = Bench(folder, arguments.rounds)
         bench.run()
+    except BaseException:
+        say(f"the servers' logs are in {folder}")
+        raise
+    shutil.rmtree(folder)
     filled = f"With {OBJECTS:,} more objects and {FINISHED_JOBS * 4:,} finished pods stored:"
     print("\n".join(["", *comparison(bench), "", filled, "", *flatness(bench)]))
     if arguments.json:
