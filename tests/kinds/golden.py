@@ -66,7 +66,7 @@ def moment(given: dict[str, Any]) -> Any:
 
 def _child(kind: str, given: dict[str, Any]) -> dict[str, Any]:
     meta = {"namespace": "default", "uid": f"uid-of-{given['metadata']['name']}", **given["metadata"]}
-    spec = {"spec": {}} if kind == "Pod" else {}
+    spec: dict[str, Any] = {"spec": {}} if kind == "Pod" else {}
     return {"apiVersion": "v1", "kind": kind, **spec, **given, "metadata": meta}
 
 

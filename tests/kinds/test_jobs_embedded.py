@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.kinds.jobs import Jobs, job, role
@@ -196,7 +197,7 @@ def test_a_pod_or_service_deleted_by_hand_comes_back(jobs: Jobs) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_is_missing_is_named(jobs: Jobs, name: str, pod: dict[str, object], expected: str) -> None:
+def test_what_is_missing_is_named(jobs: Jobs, name: str, pod: dict[str, Any], expected: str) -> None:
     what = jobs.submit(job("PyTorchJob", name, {"Master": role("PyTorchJob", SLEEP, **pod)}))
     blocked = jobs.until_condition(what, "Blocked")
     assert expected in blocked["message"]
