@@ -12,7 +12,7 @@ from danlu import errors
 from danlu.client.client import Client
 from danlu.client.informer import Informer, controller_uid
 from danlu.kinds._served.observing import Activity, Observed, ServedOutcome
-from danlu.kinds._served.shape import COMPONENT, OWNER_NAME
+from danlu.kinds._served.shape import COMPONENT, OWNER_NAME, digits
 from danlu.kinds.platform import PlatformSettings
 from danlu.kinds.references import Needed
 from danlu.meta import conditions
@@ -105,7 +105,7 @@ class _Worker:
             return None
         now = self.manager.clock()
         uid = obj["metadata"]["uid"]
-        pod = self._pod(request)
+        pod = self._pod(obj)
         observed = Observed(
             self.settings,
             {kind: informer.by_index(BY_CONTROLLER, uid) for kind, informer in self.children.items()},
@@ -120,9 +120,16 @@ class _Worker:
             outcome.requeue_after = min(outcome.requeue_after or LOOK_AGAIN_S, LOOK_AGAIN_S)
         return outcome
 
-    def _pod(self, request: Request) -> Object | None:
-        found = self.pods.by_index(f"{BY_OWNER} {self.served.kind.kind}", (request.namespace, request.name))
-        alive = [pod for pod in found if not pod["metadata"].get("deletionTimestamp")]
+    def _pod(self, obj: Object) -> Object | None:
+        """Not that of an object of the same name that was deleted a moment ago."""
+        meta, word = obj["metadata"], self.served.kind.kind
+        own = f"managed-{word.lower()}-{digits(obj)}-"
+        found = self.pods.by_index(f"{BY_OWNER} {word}", (meta["namespace"], meta["name"]))
+        alive = [
+            pod
+            for pod in found
+            if pod["metadata"]["name"].startswith(own) and not pod["metadata"].get("deletionTimestamp")
+        ]
         return alive[0] if alive else None
 
     async def _exists(self, need: Needed, namespace: str) -> bool:

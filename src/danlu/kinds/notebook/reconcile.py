@@ -129,19 +129,15 @@ def _environment(obj: Object, observed: Observed, base: str, home: str, secret: 
 def _add_ssh(spec: Object, pod: Object, container: Object, config: str) -> None:
     container["command"] = programs.with_ssh(container["command"])
     container["ports"].append({"name": "ssh", "containerPort": programs.SSH_PORT, "protocol": "TCP"})
-    keys = [{"secret": {"name": name}} for name in _ssh(spec).get("authorized_keys") or ()]
-    pod.setdefault("volumes", []).extend(
-        [
-            {"name": "danlu-notebook", "configMap": {"name": config}},
-            {"name": "danlu-authorized-keys", "projected": {"sources": keys}},
-        ]
-    )
-    container.setdefault("volumeMounts", []).extend(
-        [
-            {"name": "danlu-notebook", "mountPath": programs.FOLDER, "readOnly": True},
-            {"name": "danlu-authorized-keys", "mountPath": programs.KEYS_FOLDER, "readOnly": True},
-        ]
-    )
+    volumes = [{"name": "danlu-notebook", "configMap": {"name": config}}]
+    mounts = [{"name": "danlu-notebook", "mountPath": programs.FOLDER, "readOnly": True}]
+    for number, name in enumerate(dict.fromkeys(_ssh(spec).get("authorized_keys") or ())):
+        # A folder for each: two Secrets may call their keys the same.
+        volumes.append({"name": f"danlu-keys-{number}", "secret": {"secretName": name}})
+        path = f"{programs.KEYS_FOLDER}/{name}"
+        mounts.append({"name": f"danlu-keys-{number}", "mountPath": path, "readOnly": True})
+    pod.setdefault("volumes", []).extend(volumes)
+    container.setdefault("volumeMounts", []).extend(mounts)
     check = {"name": CHECK, "image": container["image"], "command": programs.ssh_check()}
     pod.setdefault("initContainers", []).append(check)
 

@@ -39,7 +39,8 @@ class Activity:
 
 
 def public_keys() -> str:
-    files = [path for path in sorted(KEYS.iterdir()) if not path.name.startswith("..") and path.is_file()]
+    """Of all files of all Secrets: one folder for each."""
+    files = [path for path in sorted(KEYS.glob("*/*")) if not path.name.startswith("..") and path.is_file()]
     return "\n".join(path.read_text().strip() for path in files) + "\n"
 
 
