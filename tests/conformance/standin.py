@@ -29,7 +29,7 @@ class Nodes:
         self, name: str, labels: dict[str, str] | None = None, taints: list[dict[str, str]] | None = None, **capacity: str
     ) -> str:
         full = f"{self.kube.namespace}-{name}"
-        size = {"cpu": "4", "memory": "8Gi", "pods": "20"} | {k.replace("__", "/"): v for k, v in capacity.items()}
+        size = {"cpu": "4", "memory": "8Gi", "pods": "20"} | capacity
         fence = {"key": "standin", "value": self.kube.namespace, "effect": "NoSchedule"}
         node = {
             "apiVersion": "v1", "kind": "Node",
