@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from danlu.kinds._gang import markers
 from danlu.kinds._served.observing import Observed
 from danlu.meta import owners
 from danlu.meta.kind import Kind, Object
@@ -88,13 +89,14 @@ def address(observed: Observed, service: str, port: int) -> str:
     return f"http://{own}:{port}" if own and observed.settings.shared_network else ""
 
 
-def scheduled(spec: Object, scheduler: Mapping[str, Any] | None, meta: Object) -> None:
-    """Hands the pod to the T9k scheduler when the object asks for a queue; in place."""
+def scheduled(spec: Object, scheduler: Mapping[str, Any] | None, meta: Object, observed: Observed) -> None:
+    """Hands the pod to the T9k scheduler when the object asks for a queue and there is one; in place."""
     wanted = (scheduler or {}).get("t9kScheduler")
     if not wanted:
         return
-    spec["schedulerName"] = "t9k-scheduler"
-    meta.setdefault("labels", {})["scheduler.tensorstack.dev/queue"] = wanted.get("queue", "")
+    if observed.settings.gang == "t9k":
+        spec["schedulerName"] = markers.SCHEDULER
+    meta.setdefault("labels", {})[markers.QUEUE_NAME] = wanted.get("queue") or markers.DEFAULT_QUEUE
 
 
 def with_env(container: Object, added: list[Object]) -> None:

@@ -101,7 +101,7 @@ def _template(obj: Object, observed: Observed, secret: str) -> Object:
     container.setdefault("readinessProbe", {**probe, "periodSeconds": 10, "timeoutSeconds": 5})
     if _has_ssh(spec):
         _add_ssh(spec, pod, container, secret)
-    shape.scheduled(pod, spec.get("scheduler"), template.setdefault("metadata", {}))
+    shape.scheduled(pod, spec.get("scheduler"), template.setdefault("metadata", {}), observed)
     return template
 
 

@@ -90,5 +90,5 @@ def _template(obj: Object, found: logs.Logs, observed: Observed) -> Object:
         "volumes": [{"name": name, "persistentVolumeClaim": {"claimName": claim}} for claim, name in volume.items()],
     }
     meta: Object = {}
-    shape.scheduled(pod, spec.get("scheduler"), meta)
+    shape.scheduled(pod, spec.get("scheduler"), meta, observed)
     return {"metadata": meta, "spec": pod}
