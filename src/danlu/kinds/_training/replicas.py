@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from danlu.kinds._training.job import Job, Replica
+from danlu.meta import conditions
 from danlu.meta.kind import Object
 
 RESTARTS = "training.danlu.dev/restarts"
@@ -79,9 +80,15 @@ def phase_of(pod: Object | None) -> str:
     if pod is None:
         return MISSING
     phase = (pod.get("status") or {}).get("phase") or PENDING
-    if pod["metadata"].get("deletionTimestamp") and phase not in FINISHED:
+    if pod["metadata"].get("deletionTimestamp") and (phase not in FINISHED or _is_preempted(pod, phase)):
         return LEAVING
     return str(phase) if phase != "Unknown" else RUNNING
+
+
+def _is_preempted(pod: Object, phase: str) -> bool:
+    """The scheduler took its room for others: that it was ended is no failure of its own, and counts as none."""
+    found = conditions.get((pod.get("status") or {}).get("conditions"), "DisruptionTarget")
+    return phase == FAILED and found is not None and found.get("reason") == "PreemptionByScheduler"
 
 
 def exit_code(pod: Object | None, container: str) -> int | None:
