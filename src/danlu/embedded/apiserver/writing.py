@@ -17,7 +17,7 @@ from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.storage import Stored
 from danlu.errors import AlreadyExists, BadRequest, Conflict, NotFound
-from danlu.meta import clock, objects
+from danlu.meta import clock
 from danlu.meta.fields import invalid, invalid_error, quoted
 from danlu.meta.kind import Kind, Object
 from danlu.meta.metadata import validate_metadata, validate_metadata_update
@@ -114,7 +114,7 @@ async def change(call: Call, served: ServedKind, make: Make) -> Stored | Object:
     if stored is None:
         raise NotFound.of(served.kind.plural, call.name, served.kind.group)
     old = encoding.object_of(served, stored)
-    new = make(objects.copy(old))
+    new = make(encoding.object_of(served, stored))
     keep_identity(call, served, new, old)
     return await finish(update_object(call, served, new, old, options.manager(call)), stored)
 

@@ -39,7 +39,6 @@ class GarbageCollector(Controller):
     def __init__(self, manager: Manager) -> None:
         super().__init__("garbage", self.reconcile)
         self.client = manager.client
-        self._metadata = discovery.metadata_client(manager.client)
         self._events = manager.recorder("garbage-collector-controller")
         self.graph = Graph()
         self._kinds: dict[tuple[str, str], Kind] = {}  # (group, kind) → kind
@@ -103,11 +102,12 @@ class GarbageCollector(Controller):
         while True:
             try:
                 if not since:
-                    found = await self._metadata.list(kind, limit=500)
+                    # Whole objects: the server has their bytes ready, while metadata alone would be encoded anew.
+                    found = await self.client.list(kind, limit=500)
                     self._replace(kind, found.items)
                     since = found.resource_version
                     listed.set()
-                async for event in self._metadata.watch(kind, since=since):
+                async for event in self.client.watch(kind, since=since):
                     since = event.object["metadata"]["resourceVersion"]
                     if event.type == "DELETED":
                         self._seen[kind].discard(event.object["metadata"]["uid"])
@@ -229,7 +229,7 @@ class GarbageCollector(Controller):
             self._report_namespace(owner, entry)
             return True  # a namespaced owner of a cluster-wide object cannot be looked up: leave it alone
         try:
-            live = await self._metadata.get(kind, owner.name, entry.namespace if kind.namespaced else None)
+            live = await self.client.get(kind, owner.name, entry.namespace if kind.namespaced else None)
         except errors.NotFound:
             live = None
         if live is not None and live["metadata"]["uid"] == owner.uid:
@@ -258,7 +258,7 @@ class GarbageCollector(Controller):
 
     async def _live(self, entry: Entry) -> Object | None:
         try:
-            live = await self._metadata.get(entry.kind, entry.name, entry.namespace or None)
+            live = await self.client.get(entry.kind, entry.name, entry.namespace or None)
         except errors.NotFound:
             return None
         return live if live["metadata"]["uid"] == entry.uid else None

@@ -43,7 +43,6 @@ class SqliteJournal:
         self._thread: threading.Thread | None = None
         # (revision of the change that replaced it, its own revision): droppable once history has moved on
         self._superseded: deque[tuple[int, int]] = deque()
-        self._newest: dict[tuple[str, str, str], int] = {}
         self._database = self._open()
 
     def _open(self) -> sqlite3.Connection:
@@ -81,20 +80,17 @@ class SqliteJournal:
             "SELECT revision, change, resource, namespace, name, object FROM log ORDER BY revision"
         )
         for row in rows:
-            self._note_superseded(newest, row[0], row[1], (row[2], row[3], row[4]))
+            revision, change, key = row[0], row[1], row[2:5]
+            self._note_superseded(revision, newest.pop(key, None), change)
+            if change != "DELETED":
+                newest[key] = revision
             yield row
-        self._newest = newest
 
-    def _note_superseded(
-        self, newest: dict[tuple[str, str, str], int], revision: int, change: str, key: tuple[str, str, str]
-    ) -> None:
-        before = newest.pop(key, None)
+    def _note_superseded(self, revision: int, before: int | None, change: str) -> None:
         if before is not None:
             self._superseded.append((revision, before))
         if change == "DELETED":
             self._superseded.append((revision, revision))
-        else:
-            newest[key] = revision
 
     def start(self, done: Callable[[list[Change], Exception | None], None]) -> None:
         loop = asyncio.get_running_loop()
@@ -147,12 +143,8 @@ class SqliteJournal:
         for _ in range(pruned):
             self._superseded.popleft()
         for change in batch:
-            self._note_superseded(
-                self._newest,
-                change.revision,
-                change.type,
-                (change.stored.resource, change.stored.namespace, change.stored.name),
-            )
+            before = change.previous.revision if change.previous is not None else None
+            self._note_superseded(change.revision, before, change.type)
 
     def _prune(self, revision: int) -> int:
         limit = revision - HISTORY

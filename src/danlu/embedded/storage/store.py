@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
@@ -115,7 +116,7 @@ class Store:
         forgotten = self._journal.forgotten()
         self._started_at = forgotten
         for revision, kind, resource, namespace, name, raw in self._journal.load():
-            stored = self._restore(resource, namespace, name, revision, raw)
+            stored = self._restore(sys.intern(resource), sys.intern(namespace), name, revision, raw)
             change = Change(kind, stored, self._table(resource).objects.get((namespace, name)))
             self._make_visible(change)
             if revision > forgotten:
