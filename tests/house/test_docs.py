@@ -94,6 +94,13 @@ def test_commands_exist_as_written(path: Path) -> None:
                 assert option in options, f"{path}: `{text}`: there is no {option}"
 
 
+@pytest.mark.parametrize("path", ["README.md", "README.zh.md"])
+def test_the_readme_tells_every_command(path: str) -> None:
+    text = text_of(Path(path))
+    untold = [name for name in COMMANDS if f"`danlu {name}" not in text and name != "version"]
+    assert not untold, f"{path} does not tell of danlu {untold}"
+
+
 def test_the_test_command_is_what_ci_runs() -> None:
     ci = (ROOT / ".ci/run").read_text().strip().splitlines()[-1].removeprefix("exec ")
     for path in ("README.md", "README.zh.md"):
