@@ -159,7 +159,8 @@ def kubeconfig(
         built = subprocess.run(
             [ROOT / "scripts/real-kubernetes", "control-plane"], check=True, capture_output=True, text=True
         )
-        real = RealControlPlane(tmp_path_factory.mktemp("real"), [Path(line) for line in built.stdout.split()])
+        path = os.pathsep.join([*built.stdout.split(), os.environ["PATH"]])
+        real = RealControlPlane(tmp_path_factory.mktemp("real"), path)
         real.start()
         yield str(real.kubeconfig)
         real.stop()

@@ -26,7 +26,11 @@ class Nodes:
         self.pods = 0
 
     def add(
-        self, name: str, labels: dict[str, str] | None = None, taints: list[dict[str, str]] | None = None, **capacity: str
+        self,
+        name: str,
+        labels: dict[str, str] | None = None,
+        taints: list[dict[str, str]] | None = None,
+        **capacity: str,
     ) -> str:
         full = f"{self.kube.namespace}-{name}"
         size = {"cpu": "4", "memory": "8Gi", "pods": "20"} | capacity

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from tests.conformance.conftest import Kube
 
 pytestmark = pytest.mark.node
@@ -18,7 +17,14 @@ Make = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def sources(kube: Kube) -> None:
-    kube("create", "configmap", "conf", "--from-literal=colour=red", "--from-literal=size=big", "--from-literal=file.txt=text")
+    kube(
+        "create",
+        "configmap",
+        "conf",
+        "--from-literal=colour=red",
+        "--from-literal=size=big",
+        "--from-literal=file.txt=text",
+    )
     kube("create", "secret", "generic", "safe", "--from-literal=word=open sesame", "--from-literal=bin=\\x01")
 
 
@@ -94,7 +100,9 @@ def test_files(kube: Kube, pod: Make, sources: None) -> None:
     echo one=$(cat /opt/one.txt); (echo no > /safe/word) 2>/dev/null && echo written=yes || echo written=no
     echo account=$(cat /var/run/secrets/kubernetes.io/serviceaccount/namespace)
     """
-    kube.apply(pod("files", script, volumeMounts=mounts, resources={"requests": {"cpu": "250m"}}, spec={"volumes": volumes}))
+    kube.apply(
+        pod("files", script, volumeMounts=mounts, resources={"requests": {"cpu": "250m"}}, spec={"volumes": volumes})
+    )
     found = dict(line.split("=", 1) for line in kube.output("files").splitlines())
     token = found.pop("token")
     claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
@@ -118,7 +126,12 @@ def test_files_follow_their_source(kube: Kube, pod: Make, sources: None) -> None
 def test_volumes_of_a_pod(kube: Kube, pod: Make) -> None:
     volumes = [{"name": "v", "emptyDir": {}}, {"name": "m", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}]
     mounts = [{"name": "v", "mountPath": "/v"}, {"name": "m", "mountPath": "/m"}]
-    first = {"name": "first", "image": "busybox", "volumeMounts": mounts, "command": ["sh", "-c", "mkdir /v/sub; echo 1 > /v/sub/a"]}
+    first = {
+        "name": "first",
+        "image": "busybox",
+        "volumeMounts": mounts,
+        "command": ["sh", "-c", "mkdir /v/sub; echo 1 > /v/sub/a"],
+    }
     script = """cat /v/sub/a; cat /sub/a; (touch /read/x) 2>/dev/null || echo read-only; df /m | tail -n 1 | cut -d' ' -f1
     stat -c %a /v; cat /by-name/vols/a"""
     made = pod(

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from tests.conformance.conftest import Kube
 from tests.conformance.standin import EXIT, Nodes
 
@@ -114,15 +113,23 @@ def test_failures(kube: Kube, nodes: Nodes) -> None:
             kube("wait", "--for=condition=failed", f"job/{name}", "--timeout=40s")
         kube.gone("job/gone")
     failed = conditions(kube, "limit")["Failed"]
-    assert (failed["reason"], failed["message"]) == ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    assert (failed["reason"], failed["message"]) == (
+        "BackoffLimitExceeded",
+        "Job has reached the specified backoff limit",
+    )
     assert conditions(kube, "limit")["FailureTarget"]["reason"] == "BackoffLimitExceeded"
     assert kube.value("job/limit", "{.status.failed}") == "1"
     failed = conditions(kube, "policy")["Failed"]
     assert failed["reason"] == "PodFailurePolicy"
-    pattern = rf"Container main for pod {kube.namespace}/policy-\w+ failed with exit code 42 matching FailJob rule at index 1"
+    pattern = (
+        rf"Container main for pod {kube.namespace}/policy-\w+ failed with exit code 42 matching FailJob rule at index 1"
+    )
     assert re.fullmatch(pattern, failed["message"])
     failed = conditions(kube, "late")["Failed"]
-    assert (failed["reason"], failed["message"]) == ("DeadlineExceeded", "Job was active longer than specified deadline")
+    assert (failed["reason"], failed["message"]) == (
+        "DeadlineExceeded",
+        "Job was active longer than specified deadline",
+    )
     assert pods_of(kube, "late") == []
     assert conditions(kube, "indexes")["Failed"]["reason"] == "FailedIndexes"
     assert kube.value("job/indexes", "{.status.failedIndexes}") == "0,1"

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from benchmarks.servers import free_port
 from tests.conformance.conftest import Kube
 
@@ -52,7 +51,9 @@ def test_services_are_reached_by_name_and_address(kube: Kube, pod: Make) -> None
 def test_names_of_pods(kube: Kube, pod: Make) -> None:
     port = free_port()
     kube.apply(
-        service("peers", "none", port, port, clusterIP="None", selector={"group": "peers"}, publishNotReadyAddresses=True)
+        service(
+            "peers", "none", port, port, clusterIP="None", selector={"group": "peers"}, publishNotReadyAddresses=True
+        )
     )
     for name in ("one", "two"):
         made = server(pod, name, port, hostname=name, subdomain="peers")

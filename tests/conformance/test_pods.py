@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from benchmarks.servers import free_port
 from tests.conformance.conftest import Kube
 
@@ -97,7 +96,9 @@ def test_what_cannot_start_says_why(kube: Kube, pod: Make) -> None:
     )  # fmt: skip
     path = "{.status.containerStatuses[0].state.waiting.reason}"
     kube.until("pod/no-config", path, "CreateContainerConfigError")
-    assert 'configmap "none" not found' in kube.value("pod/no-config", "{.status.containerStatuses[0].state.waiting.message}")
+    assert 'configmap "none" not found' in kube.value(
+        "pod/no-config", "{.status.containerStatuses[0].state.waiting.message}"
+    )
     kube.until("pod/no-volume", path, "ContainerCreating")
     kube.wait("the mount to fail", lambda: "FailedMount" in kube("events", "--for=pod/no-volume"))
     assert 'secret "none" not found' in kube("events", "--for=pod/no-volume")
@@ -120,8 +121,11 @@ def test_init_containers_and_sidecars(kube: Kube, pod: Make) -> None:
     )  # fmt: skip
     inits = [container("one", "echo one >> /v/order"), side, container("two", "echo two >> /v/order")]
     spec = {"initContainers": inits, "volumes": [{"name": "v", "emptyDir": {}}]}
-    slow = {"initContainers": [container("wait", "until test -e /v/go; do sleep 0.1; done")], **{"volumes": spec["volumes"]}}
-    broken = {"initContainers": [container("broken", "exit 4")], **{"volumes": spec["volumes"]}}
+    slow = {
+        "initContainers": [container("wait", "until test -e /v/go; do sleep 0.1; done")],
+        "volumes": spec["volumes"],
+    }
+    broken = {"initContainers": [container("broken", "exit 4")], "volumes": spec["volumes"]}
     kube.apply(
         pod("order", "cat /v/order", volumeMounts=mount, spec=spec),
         pod("slow", "true", volumeMounts=mount, spec=slow),
@@ -189,7 +193,9 @@ def test_hooks_and_grace(kube: Kube, pod: Make) -> None:
                    "preStop": {"exec": {"command": ["sh", "-c", "echo stopping > /v/b"]}}},
         spec={**volume, "terminationGracePeriodSeconds": 20},
     )  # fmt: skip
-    deaf = pod("deaf", "trap '' TERM; echo deaf; while :; do sleep 0.1; done", spec={"terminationGracePeriodSeconds": 1})
+    deaf = pod(
+        "deaf", "trap '' TERM; echo deaf; while :; do sleep 0.1; done", spec={"terminationGracePeriodSeconds": 1}
+    )
     kube.apply(polite, deaf)
     kube.running("polite", "deaf")
     with kube.started("logs", "-f", "polite") as following:

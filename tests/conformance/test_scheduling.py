@@ -39,7 +39,9 @@ class Pods:
     def why_not(self, name: str) -> str:
         path = '{.status.conditions[?(@.type=="PodScheduled")].message}'
         found = str(self.kube.wait(f"{name} to be refused", lambda: self.kube.value(f"pod/{name}", path)))
-        assert self.kube.value(f"pod/{name}", '{.status.conditions[?(@.type=="PodScheduled")].reason}') == "Unschedulable"
+        assert (
+            self.kube.value(f"pod/{name}", '{.status.conditions[?(@.type=="PodScheduled")].reason}') == "Unschedulable"
+        )
         return found
 
 
@@ -99,7 +101,13 @@ def test_taints_and_tolerations(kube: Kube, nodes: Nodes) -> None:
     assert pods.node_of("anyone") == "held"
     # NoExecute sends away who does not tolerate it.
     kube("taint", "node", nodes.names[0], "out=now:NoExecute")
-    kube.wait("it to be sent away", lambda: kube.run("get", "pod", "anyone", "-o", "jsonpath={.metadata.deletionTimestamp}", check=False).stdout or kube.run("get", "pod", "anyone", check=False).returncode)
+    kube.wait(
+        "it to be sent away",
+        lambda: (
+            kube.run("get", "pod", "anyone", "-o", "jsonpath={.metadata.deletionTimestamp}", check=False).stdout
+            or kube.run("get", "pod", "anyone", check=False).returncode
+        ),
+    )
 
 
 def test_node_affinity(kube: Kube, nodes: Nodes) -> None:
@@ -112,7 +120,11 @@ def test_node_affinity(kube: Kube, nodes: Nodes) -> None:
         return {"matchExpressions": [expression]}
 
     def must(*terms: dict[str, Any]) -> dict[str, Any]:
-        return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}}
+        return {
+            "affinity": {
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+            }
+        }
 
     pods.create("in", **must(wants("disk", "In", "ssd", "nvme")))
     pods.create("not-in", **must(wants("disk", "NotIn", "ssd")))
@@ -137,10 +149,23 @@ def test_pods_near_and_apart(kube: Kube, nodes: Nodes) -> None:
     assert pods.node_of("with") == "c"
     assert pods.node_of("apart") in ("a", "b")
     for index in range(4):
-        pods.create(f"one-{index}", labels={"app": "one"}, affinity={"podAntiAffinity": required(near(HOST, app="one"))})
-    placed = [kube.wait("three to be placed", lambda: len(found := kube("get", "pods", "-l", "app=one", "-o", "jsonpath={.items[*].spec.nodeName}").split()) == 3 and found)]
+        pods.create(
+            f"one-{index}", labels={"app": "one"}, affinity={"podAntiAffinity": required(near(HOST, app="one"))}
+        )
+    placed = [
+        kube.wait(
+            "three to be placed",
+            lambda: (
+                len(found := kube("get", "pods", "-l", "app=one", "-o", "jsonpath={.items[*].spec.nodeName}").split())
+                == 3
+                and found
+            ),
+        )
+    ]
     assert len(set(placed[0])) == 3
-    left = next(p["metadata"]["name"] for p in kube.get("pods", "-l", "app=one")["items"] if not p["spec"].get("nodeName"))
+    left = next(
+        p["metadata"]["name"] for p in kube.get("pods", "-l", "app=one")["items"] if not p["spec"].get("nodeName")
+    )
     assert "3 node(s) didn't match pod anti-affinity rules" in pods.why_not(left)
     pods.create("lonely", affinity={"podAffinity": required(near(HOST, app="nobody"))})
     assert "3 node(s) didn't match pod affinity rules" in pods.why_not("lonely")
@@ -150,7 +175,12 @@ def test_topology_spread(kube: Kube, nodes: Nodes) -> None:
     pods = Pods(kube, nodes)
     nodes.add("a", labels={ZONE: "z1"})
     nodes.add("b", labels={ZONE: "z2"})
-    rule = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "s"}}}
+    rule = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "s"}},
+    }
     found = []
     for index in range(4):
         pods.create(f"s-{index}", labels={"app": "s"}, topologySpreadConstraints=[rule])
@@ -203,10 +233,17 @@ def test_gates_and_foreign_schedulers(kube: Kube, nodes: Nodes) -> None:
     assert kube.value("pod/foreign", "{.spec.nodeName}{.status.conditions}") == ""
     kube("patch", "pod", "gated", "--type=json", "-p", '[{"op":"remove","path":"/spec/schedulingGates"}]')
     assert pods.node_of("gated") == "one"
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "foreign"}, "target": {"kind": "Node", "name": nodes.names[0]}}
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "foreign"},
+        "target": {"kind": "Node", "name": nodes.names[0]},
+    }
     kube("create", "--raw", f"/api/v1/namespaces/{kube.namespace}/pods/foreign/binding", "-f", "-", stdin=binding)
     assert pods.node_of("foreign") == "one"
-    problem = kube.fails("create", "--raw", f"/api/v1/namespaces/{kube.namespace}/pods/foreign/binding", "-f", "-", stdin=binding)
+    problem = kube.fails(
+        "create", "--raw", f"/api/v1/namespaces/{kube.namespace}/pods/foreign/binding", "-f", "-", stdin=binding
+    )
     assert "is already assigned to node" in problem
 
 
@@ -221,7 +258,11 @@ def test_cordon_drain_and_eviction(kube: Kube, nodes: Nodes) -> None:
         kube("rollout", "status", "deployment/d", "--timeout=40s")
         pods.create("bare")
         pods.node_of("bare")
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "bare", "namespace": kube.namespace}}
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": "bare", "namespace": kube.namespace},
+        }
         kube("create", "--raw", f"/api/v1/namespaces/{kube.namespace}/pods/bare/eviction", "-f", "-", stdin=eviction)
         kube.gone("pod/bare")
         nodes.add("two")
@@ -229,7 +270,17 @@ def test_cordon_drain_and_eviction(kube: Kube, nodes: Nodes) -> None:
         assert "Ready,SchedulingDisabled" in kube("get", "node", first)
         kube("drain", first, "--timeout=40s", "--ignore-daemonsets")
         kube("rollout", "status", "deployment/d", "--timeout=40s")
-        placed = set(kube("get", "pods", "-l", "app=d", "--field-selector=status.phase=Running", "-o", "jsonpath={.items[*].spec.nodeName}").split())
+        placed = set(
+            kube(
+                "get",
+                "pods",
+                "-l",
+                "app=d",
+                "--field-selector=status.phase=Running",
+                "-o",
+                "jsonpath={.items[*].spec.nodeName}",
+            ).split()
+        )
         assert placed == {f"{kube.namespace}-two"}
         pods.create("new", nodeSelector={HOST: first})
         assert "1 node(s) were unschedulable" in pods.why_not("new")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from benchmarks.servers import free_port
 from tests.conformance.conftest import Kube
 
@@ -40,8 +39,10 @@ def test_logs(kube: Kube, pod: Make) -> None:
     assert kube("logs", "two", "-c", "main", "--since-time=2099-01-01T00:00:00Z") == ""
     everything = kube("logs", "-l", "app=two", "--all-containers", "--prefix")
     assert "[pod/two/other] from other" in everything
-    assert 'container nothing is not valid for pod two' in kube.fails("logs", "two", "-c", "nothing")
-    assert 'previous terminated container "main" in pod "two" not found' in kube.fails("logs", "two", "-c", "main", "-p")
+    assert "container nothing is not valid for pod two" in kube.fails("logs", "two", "-c", "nothing")
+    assert 'previous terminated container "main" in pod "two" not found' in kube.fails(
+        "logs", "two", "-c", "main", "-p"
+    )
 
 
 def test_logs_before_there_are_any(kube: Kube, pod: Make) -> None:
@@ -108,10 +109,20 @@ def test_attach_and_run(kube: Kube, pod: Make) -> None:
 
 def test_port_forward(kube: Kube, pod: Make) -> None:
     port = free_port()
-    env = [{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}, {"name": "PORT", "value": str(port)}]
+    env = [
+        {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "PORT", "value": str(port)},
+    ]
     serve = "cd /tmp; echo forwarded > index.html; exec python3 -m http.server $PORT --bind $IP"
     probe = {"tcpSocket": {"port": port}, "periodSeconds": 1}
-    web = pod("web", serve, image="python:3.12-slim", env=env, readinessProbe=probe, ports=[{"name": "web", "containerPort": port}])
+    web = pod(
+        "web",
+        serve,
+        image="python:3.12-slim",
+        env=env,
+        readinessProbe=probe,
+        ports=[{"name": "web", "containerPort": port}],
+    )
     service = {
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": "web"}]},

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-
 from tests.conformance.conftest import Kube
 from tests.conformance.standin import Nodes
 
@@ -100,7 +99,12 @@ def test_a_rollout_that_does_not_come_on(kube: Kube, nodes: Nodes) -> None:
 
 def test_replica_sets_adopt_and_let_go(kube: Kube, nodes: Nodes) -> None:
     template = nodes.template("rs", {"nodeSelector": {"no": "such"}})
-    orphan = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "orphan", "labels": {"app": "rs"}}, "spec": template["spec"]}
+    orphan = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "orphan", "labels": {"app": "rs"}},
+        "spec": template["spec"],
+    }
     kube.apply(orphan)
     kube.apply(workload("ReplicaSet", "rs", template, replicas=2))
     kube.wait("the second pod", lambda: len(names(kube, "rs")) == 2)
@@ -166,7 +170,12 @@ def test_stateful_set(kube: Kube, nodes: Nodes) -> None:
         assert created["web-0"] <= created["web-1"]
         old = kube.value("pod/web-0", "{.metadata.uid}")
         kube("delete", "pod", "web-0", "--wait=false")
-        kube.wait("the same name again", lambda: kube.run("get", "pod", "web-0", "-o", "jsonpath={.metadata.uid}", check=False).stdout not in ("", old))
+        kube.wait(
+            "the same name again",
+            lambda: (
+                kube.run("get", "pod", "web-0", "-o", "jsonpath={.metadata.uid}", check=False).stdout not in ("", old)
+            ),
+        )
         kube("set", "image", "statefulset/web", "main=busybox:2")
         kube("rollout", "status", "statefulset/web", "--timeout=40s")
         assert images(kube, "web") == {"busybox:2"}
@@ -179,7 +188,10 @@ def test_stateful_set(kube: Kube, nodes: Nodes) -> None:
 
 
 def test_claims_of_a_stateful_set(kube: Kube, nodes: Nodes) -> None:
-    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}}
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+    }
     made = workload(
         "StatefulSet", "db", nodes.template("db"), serviceName="db", replicas=2, podManagementPolicy="Parallel",
         volumeClaimTemplates=[claim],
@@ -217,9 +229,15 @@ def test_daemon_set(kube: Kube, nodes: Nodes) -> None:
 def test_workloads_run(kube: Kube) -> None:
     def template(app: str, script: str) -> dict[str, Any]:
         container = {"name": "main", "image": "busybox", "command": ["sh", "-c", script]}
-        return {"metadata": {"labels": {"app": app}}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}
+        return {
+            "metadata": {"labels": {"app": app}},
+            "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]},
+        }
 
-    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}}
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+    }
     stateful = template("st", "echo $(hostname) >> /data/seen; sleep 600")
     stateful["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
     kube.apply(
