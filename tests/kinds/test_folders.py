@@ -63,7 +63,9 @@ def test_every_field_of_the_form_exists_and_speaks_both_languages(kind: Platform
             assert set(words) == {"zh", "en"}, words
         place = steps(field["path"])
         if section.get("each"):
-            place = [*steps(section["each"]), "any", *place]
+            each = schema_of(kind).element(*steps(section["each"]))
+            assert each is not None, f"{path}: {section['each']} is no field of {kind.kind.kind}"
+            place = [*steps(section["each"]), 0 if each.items is not None else "any", *place]
         if place[0] == "metadata":
             continue  # every object has it
         node = schema_of(kind).element(*place)

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from danlu.kinds.crd import FreeForm, ResourceRequirements
+from danlu.kinds._served.schedulerspec import Scheduler
+from danlu.kinds.crd import ResourceRequirements
 from danlu.kinds.platform import Rule
 from danlu.meta.kind import Kind
 
@@ -49,7 +50,7 @@ class LogDir(msgspec.Struct, rename="camel"):
 class TensorBoardSpec(msgspec.Struct, rename="camel"):
     image: Annotated[str, Meta(description="An image that has the program tensorboard.")] = ""
     resources: ResourceRequirements | None = None
-    scheduler: FreeForm | None = None
+    scheduler: Scheduler | None = None
     suspend: Annotated[bool, Meta(description="True stops the pod.")] = False
     run_mode: Annotated[
         Literal["running", "paused"] | None, Meta(description="The older spelling of `suspend`: `paused`.")

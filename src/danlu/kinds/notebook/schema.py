@@ -7,22 +7,12 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from danlu.kinds._served.schedulerspec import Scheduler
 from danlu.kinds.crd import Condition, PodTemplate, stored_default
 from danlu.kinds.platform import PrinterColumn, Rule
 from danlu.meta.kind import Kind
 
 NOTEBOOK = Kind("tensorstack.dev", "v1beta1", "Notebook", "notebooks", True, ("nb",), ("danlu",))
-
-
-class T9kScheduler(msgspec.Struct, rename="camel"):
-    queue: Annotated[str, Meta(min_length=1, description="The queue whose quota the pod uses.")]
-    priority: Annotated[int, Meta(ge=0, le=100, description="Order within the queue; the higher the sooner.")] = 0
-
-
-class Scheduler(msgspec.Struct, rename="camel"):
-    t9k_scheduler: Annotated[T9kScheduler | None, Meta(description="Absent: the cluster's default scheduler.")] = (
-        msgspec.field(default=None, name="t9kScheduler")
-    )
 
 
 class Ssh(msgspec.Struct, rename="camel"):

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from danlu.kinds._served import tensorboardspec
+from danlu.kinds._served.schedulerspec import Scheduler
 from danlu.kinds.crd import Condition, PodTemplate
 from danlu.kinds.platform import PrinterColumn, Rule
 
@@ -87,15 +88,6 @@ class RunPolicy(msgspec.Struct, omit_defaults=True):
         ]
         | None
     ) = None
-
-
-class T9kScheduler(msgspec.Struct, omit_defaults=True):
-    queue: Annotated[str, Meta(min_length=1, description="The queue whose quota the pods use.")]
-    priority: Annotated[int, Meta(ge=0, le=100, description="Order within the queue; 0 if not given.")] | None = None
-
-
-class Scheduler(msgspec.Struct, omit_defaults=True):
-    t9kScheduler: T9kScheduler | None = None
 
 
 class TrainingJobSpec(msgspec.Struct, omit_defaults=True):
