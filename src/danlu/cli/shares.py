@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from danlu.meta import quantity
+from danlu.meta import names, quantity
 from danlu.settings import NodeShare
 
 MAX_NODES = 500
@@ -19,8 +17,7 @@ def parse_nodes(text: str) -> list[NodeShare]:
             raise ValueError(f"{count} nodes; choose 1 to {MAX_NODES}")
         return [] if count == 1 else [NodeShare(f"node-{index}") for index in range(count)]
     shares = [_share(part) for part in text.split(";") if part.strip()]
-    names = [share.name for share in shares]
-    if len(set(names)) != len(names):
+    if len({share.name for share in shares}) != len(shares):
         raise ValueError("two nodes have the same name")
     if not shares:
         raise ValueError("no node is named")
@@ -29,11 +26,14 @@ def parse_nodes(text: str) -> list[NodeShare]:
 
 def _share(text: str) -> NodeShare:
     name, _, rest = text.strip().partition(":")
-    if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", name):
+    if names.dns_subdomain(name):
         raise ValueError(f"{name!r} is not a name for a node; it has lower case letters, digits, - and .")
-    share = NodeShare(name)
+    share, said = NodeShare(name), set[str]()
     for part in filter(None, rest.split(",")):
         what, _, amount = part.strip().partition("=")
+        if what in said:
+            raise ValueError(f"{name}: {what} is said twice")
+        said.add(what)
         if what not in ("cpu", "memory", "gpu", "gpus"):
             raise ValueError(f"{what!r} is not known; a node has cpu, memory and gpu")
         try:

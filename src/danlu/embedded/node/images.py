@@ -93,7 +93,8 @@ class Image:
         found = {"PATH": ":".join(folders), "DANLU_IMAGE": self.name, "LANG": "C.UTF-8"}
         if folder is not None and self.environment.requirements:
             found["VIRTUAL_ENV"] = str(folder)
-        return found | self.environment.env | self.env
+        extra = {name: value.replace("$PATH", found["PATH"]) for name, value in self.env.items()}
+        return found | self.environment.env | extra
 
     def paths(self) -> list[str]:
         """Folders of the host that its programs need, beyond the system's."""
