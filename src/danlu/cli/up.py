@@ -104,9 +104,7 @@ def _explain(error: Exception, settings: ClusterSettings) -> str:
     if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
         return f"--host {settings.host} is no address of this machine; leave it out for 127.0.0.1"
     if isinstance(error, ssl.SSLError):
-        return (
-            f"the certificates in {settings.data_dir}/pki cannot be used; move them away and new ones are made"
-        )
+        return f"the certificates in {settings.data_dir}/pki cannot be used; move them away and new ones are made"
     if isinstance(error, PermissionError) and error.filename is None:
         return f"port {settings.port} may not be used by this account; choose one from 1024 on with --port"
     where = f" ({error.filename})" if error.filename else ""
@@ -122,8 +120,8 @@ def _run_loop(main: Coroutine[Any, Any, int]) -> int:
 def _calm_garbage_collection() -> None:
     """What was made at the start stays: it need not be looked at again and again.
 
-    Nearly everything here is freed by reference counts; Python's thresholds are for programs with far fewer objects, and
-    at thousands of objects a second they cost a sixth of the processor.
+    Nearly everything here is freed by reference counts; Python's thresholds are for programs with far fewer objects,
+    and at thousands of objects a second they cost a sixth of the processor.
     """
     gc.collect()
     gc.freeze()
