@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from danlu.embedded.apiserver.negotiation import decode_body
+from danlu.embedded.apiserver.negotiation import decode_body, plain_json
 from danlu.embedded.apiserver.request import Call
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.errors import BadRequest, Invalid
@@ -145,6 +145,10 @@ def _labelled(kind: Kind, obj: Object) -> Object:
 
 def read_applied(call: Call) -> Object:
     """The object in the body of a server-side apply."""
+    plain = plain_json(call.body) if call.body.startswith(b"{") else None
+    if plain is not None:
+        read: Object = plain
+        return read
     from danlu.embedded.apiserver import manifests
 
     try:
