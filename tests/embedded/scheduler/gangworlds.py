@@ -136,11 +136,15 @@ class GangWorld:
             self.cache.denominate(uid)
             self.work.room_made_by(uid)
             if self.cache.remove_pod(uid):
-                self.queue.wake(filters.POD_GONE)
+                self.happened(filters.POD_GONE)
 
     def add_node(self, made: Object) -> None:
         self.cache.set_node(made)
-        self.queue.wake(filters.NODE_CHANGED)
+        self.happened(filters.NODE_CHANGED)
+
+    def happened(self, event: str) -> None:
+        self.work.something_happened()
+        self.queue.wake(event)
 
     def run(self, steps: int = 10_000) -> None:
         """Until there is nothing to decide."""

@@ -62,8 +62,6 @@ class GangRefusal:
 
 def place(attempt: Attempt, placer: Placer) -> Placement | GangRefusal:
     """At least the minimum in all, or nothing is placed."""
-    for pod in attempt.pods:
-        restrict(pod, attempt.lane.node_requirements if attempt.lane is not None else ())
     missing = _waiting_for_members(attempt)
     if missing is not None:
         return missing

@@ -6,13 +6,15 @@ gang at a time, without awaiting. What follows a decision (binding, telling, evi
 Invariants:
 - A member counts from the moment it is assumed on a node until it is being deleted. A finished one still counts: its
   gang has started, and a replica that died is remade and placed alone. Once all members are gone, so is the start.
+- Of gangs of one shape in one lane that do not fit, only the first is tried again when something changes; the others
+  stand behind it (`_lines`) and come forward one by one as it is placed or goes. A long line costs one attempt.
 - While room is being cleared for a gang, nothing more is cleared for it; the pods that are to come are nominated on
   their nodes, so that nobody of lower rank takes the room meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Protocol
 
 from danlu.embedded.scheduler import gangs, reclaim
@@ -23,6 +25,9 @@ from danlu.embedded.scheduler.podinfo import PodInfo, Request
 from danlu.embedded.scheduler.policy import Gang, Lane, Policy
 from danlu.embedded.scheduler.queue import Entry, SchedulingQueue
 from danlu.meta.kind import Object
+
+Shape = Hashable
+"""What decides whether a gang fits, where that is only amounts and kinds of nodes."""
 
 
 class Consequences(Protocol):
@@ -44,8 +49,10 @@ class GangWork:
         self._gang_of: dict[str, str] = {}  # uid → gang
         self._gangs: dict[str, Gang] = {}  # as last seen, for as long as it has members
         self._clearing: dict[str, set[str]] = {}  # gang → uids of those that make room for it
-        self._answers: dict[object, GangRefusal] = {}
+        self._answers: dict[Shape, GangRefusal] = {}
         self._answers_at = -1
+        self._lines: dict[Shape, dict[str, None]] = {}  # gangs that wait, in order; none is empty
+        self._stands: dict[str, Shape] = {}  # gang → the one line that it stands in
         self._totals: Request = {}
         self._totals_at = -1
 
@@ -137,19 +144,24 @@ class GangWork:
         entries = {e.pod.uid: e for e in (entry, *self._queue.take_gang(gang.key))}
         pods = [e.pod for e in entries.values()]
         attempt = Attempt(gang, policy.lane(gang.lane), pods, self._members.get(gang.key, {}))
+        for pod in pods:
+            gangs.restrict(pod, attempt.lane.node_requirements if attempt.lane is not None else ())
+        shape = _shape(attempt)
         objection = policy.objection(entry.pod.pod, bool(attempt.members))
         if objection:
-            answer: Placement | GangRefusal = GangRefusal(objection, frozenset())
+            answer: Placement | GangRefusal = GangRefusal(objection, frozenset(), passing=False)
+            shape = None
         else:
-            answer = self._answer(attempt)
+            answer = self._answer(attempt, shape)
         if isinstance(answer, GangRefusal):
             if answer.room:
                 answer = self._clear(attempt, answer)
             else:
                 self._give_up_claims(pods)
-            self._refuse(gang.key, entries.values(), answer, since)
+            self._refuse(gang.key, entries.values(), self._line_up(gang.key, shape, answer), since)
             return
         self._clearing.pop(gang.key, None)
+        self._step_out(gang.key)
         for pod, found in answer.placed:
             self.joins(pod)
             self._then.bind(pod, found)
@@ -165,12 +177,11 @@ class GangWork:
             self._queue.refused(entry, refusal.wakes, since)
         self._then.tell(key, [entry.pod for entry in refused], refusal)
 
-    def _answer(self, attempt: Attempt) -> Placement | GangRefusal:
+    def _answer(self, attempt: Attempt, shape: Shape | None) -> Placement | GangRefusal:
         """Gangs of one shape that wait in one lane share a refusal for as long as nothing changes."""
         if self._answers_at != self._cache.generation:
             self._answers.clear()
             self._answers_at = self._cache.generation
-        shape = _shape(attempt)
         known = self._answers.get(shape) if shape is not None else None
         if known is not None:
             return _renamed(known, _names(attempt), MARKS)
@@ -178,6 +189,44 @@ class GangWork:
         if shape is not None and isinstance(answer, GangRefusal) and self._answers_at == self._cache.generation:
             self._answers[shape] = _renamed(answer, MARKS, _names(attempt))
         return answer
+
+    # -- standing in line
+
+    def _line_up(self, key: str, shape: Shape | None, refusal: GangRefusal) -> GangRefusal:
+        """The refusal as it is for the first in line; for those behind, one that no event ends."""
+        if shape is None or refusal.passing or key in self._clearing:
+            self._step_out(key)
+            return refusal
+        if self._stands.get(key) != shape:
+            self._step_out(key)
+            self._lines.setdefault(shape, {})[key] = None
+            self._stands[key] = shape
+        if next(iter(self._lines[shape])) == key:
+            return refusal
+        return GangRefusal(refusal.message, frozenset(), refusal.room)
+
+    def _step_out(self, key: str) -> None:
+        """If it was the first, the next that is still there comes forward."""
+        shape = self._stands.pop(key, None)
+        if shape is None:
+            return
+        line = self._lines[shape]
+        was_first = next(iter(line)) == key
+        del line[key]
+        while was_first and line:
+            first = next(iter(line))
+            if self._queue.gang(first):
+                self._queue.wake_gang(first)
+                break
+            del line[first], self._stands[first]
+        if not line:
+            del self._lines[shape]
+
+    def something_happened(self) -> None:
+        """To be called before the queue is woken: whoever stood first may have been deleted meanwhile."""
+        for line in [*self._lines.values()]:
+            if not self._queue.gang(next(iter(line))):
+                self._step_out(next(iter(line)))
 
     # -- clearing room
 
@@ -234,7 +283,7 @@ def _renamed(refusal: GangRefusal, to: tuple[str, str], from_: tuple[str, str]) 
     return GangRefusal(words, refusal.wakes, refusal.room, refusal.passing)
 
 
-def _shape(attempt: Attempt) -> object | None:
+def _shape(attempt: Attempt) -> Shape | None:
     """Equal shapes are refused alike; None where more than amounts and nodes decides, or members already run."""
     gang = attempt.gang
     if attempt.members or not gang.name or gang.roles:
@@ -250,4 +299,5 @@ def _shape(attempt: Attempt) -> object | None:
         if pod.node_affinity != first.node_affinity:
             return None
     where = repr((first.tolerations, first.node_selector, first.node_affinity))
-    return gang.lane, gang.min_member, len(attempt.pods), tuple(sorted(first.request.items())), first.priority, where
+    size = gang.min_member, len(attempt.pods), tuple(sorted(first.request.items()))
+    return gang.lane, gang.priority, first.priority, size, where

@@ -145,6 +145,7 @@ class Scheduler:
     # -- what the informers tell
 
     def _happened(self, event: str) -> None:
+        self._work.something_happened()
         if self.queue.wake(event):
             self._wake.set()
 
