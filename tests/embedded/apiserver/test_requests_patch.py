@@ -100,7 +100,8 @@ async def test_field_ownership_moves_from_client_side_to_server_side(ask: Ask) -
     patch = [{"op": "replace", "path": "/metadata/managedFields", "value": [entry]}]
     answer = await ask("PATCH", MAP, patch, JSON_PATCH)
     assert answer.body["metadata"]["managedFields"] == [entry]
-    for reset in ([], [{}]):
+    resets: list[list[dict[str, Any]]] = [[], [{}]]
+    for reset in resets:
         patch = [{"op": "replace", "path": "/metadata/managedFields", "value": reset}]
         assert "managedFields" not in (await ask("PATCH", MAP, patch, JSON_PATCH)).body["metadata"]
         await ask("PATCH", MAP, [{"op": "add", "path": "/metadata/managedFields", "value": [entry]}], JSON_PATCH)

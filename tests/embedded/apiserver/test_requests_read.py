@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
+import orjson
 import pytest
-from tests.embedded.apiserver.asking import DEFINITIONS, NAMESPACE, THINGS, Ask, definition, thing
+from tests.embedded.apiserver.asking import (
+    ADMIN,
+    DEFINITIONS,
+    NAMESPACE,
+    THINGS,
+    Ask,
+    config_map,
+    definition,
+    thing,
+)
 
-from danlu.embedded.apiserver.request import User
+from danlu.embedded.apiserver.app import App
+from danlu.embedded.apiserver.request import Call, Query, Response, User
 from danlu.embedded.cluster import Cluster
 
 MAPS = f"{NAMESPACE}/configmaps"
@@ -107,6 +119,53 @@ async def test_watches_that_begin_with_what_is_there(ask: Ask) -> None:
     unmarked: Any = await ask("GET", initial)
     assert unmarked.body == ""
     assert (await ask("GET", f"{SECRETS}/zz?watch=1")).message == 'secrets "zz" not found'
+
+
+async def test_people_get_indented_answers(ask: Ask) -> None:
+    async def text(target: str, **headers: str) -> bytes:
+        call = Call(ask.server, "GET", NAMESPACE, Query(target), headers, b"", ADMIN)
+        answer = await ask.server.handle(call)
+        assert isinstance(answer, Response)
+        return answer.body
+
+    assert b"\n" not in await text("")
+    assert b'\n  "kind"' in await text("pretty=true")
+    assert b'\n  "kind"' in await text("", accept="*/*", **{"user-agent": "curl/8"})
+    assert b"\n" not in await text("pretty=0", accept="*/*", **{"user-agent": "curl/8"})
+
+
+async def test_long_answers_are_compressed_for_other_machines(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster.server.authenticator, "authenticate", lambda *_: ADMIN)
+    for number in range(3):
+        obj = config_map(f"c{number}", a="x" * 100_000)
+        await Ask(cluster).made(MAPS, obj)
+    for host, compressed in (("192.0.2.7", True), ("127.0.0.1", False)):
+        sent = await _over_http(cluster, MAPS, host)
+        headers = dict(sent[0]["headers"])
+        assert (headers.get(b"content-encoding") == b"gzip") is compressed
+        body = b"".join(message["body"] for message in sent[1:])
+        assert int(headers[b"content-length"]) == len(body)
+        items = orjson.loads(gzip.decompress(body) if compressed else body)["items"]
+        assert len(items) == 3
+
+
+async def _over_http(cluster: Cluster, path: str, host: str) -> list[Any]:
+    scope = {
+        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
+        "headers": [(b"accept-encoding", b"gzip")], "client": (host, 1), "state": {},
+    }  # fmt: skip
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.disconnect"}
+
+    await App(cluster.server)(scope, receive, send)
+    return sent
 
 
 async def test_refused_paths_say_so_with_empty_details(ask: Ask) -> None:

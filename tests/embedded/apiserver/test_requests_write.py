@@ -104,7 +104,8 @@ async def test_a_client_may_say_who_owns_what(ask: Ask) -> None:
     }  # fmt: skip
     made = await ask.made(MAPS, config_map("c", {"managedFields": [entry]}, a="1"))
     assert set(owners(made)) == {"z", "tester"}
-    for reset in ([], [{}]):
+    resets: list[list[dict[str, Any]]] = [[], [{}]]
+    for reset in resets:
         again = (await ask("PUT", f"{MAPS}/c", config_map("c", {"managedFields": [entry]}, a="1"))).body
         assert owners(again).keys() >= {"z"}
         put = await ask("PUT", f"{MAPS}/c", config_map("c", {"managedFields": reset}, a="1"))

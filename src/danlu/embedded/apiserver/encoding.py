@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import orjson
 
@@ -13,9 +14,18 @@ from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.storage import Stored
 from danlu.meta.kind import Object
 
+# People read these programs' output: what they get is indented, unless they say otherwise.
+READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
+
 
 def wanted(call: Call) -> Wanted:
-    return parse_accept(call.headers.get("accept", ""))
+    accept = call.headers.get("accept", "")
+    want = parse_accept(accept)
+    if "pretty" in call.query:
+        return replace(want, pretty=call.query.flag("pretty"))
+    if accept in ("", "*/*") and call.headers.get("user-agent", "").startswith(READ_BY_PEOPLE):
+        return replace(want, pretty=True)
+    return want
 
 
 def object_of(served: ServedKind, stored: Stored) -> Object:
