@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.kinds.jobs import Jobs, job, role
-from tests.running import Danlu
+from tests.running import ORDINARY, Danlu
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -217,3 +217,25 @@ def test_a_quota_is_named_and_waited_for(jobs: Jobs) -> None:
         jobs.danlu.kubectl("delete", "quota", "few")
     jobs.until(what, "Succeeded")
     assert "Blocked" not in jobs.conditions(what)
+
+
+def test_a_crash_of_danlu_changes_nothing_about_running_jobs(jobs: Jobs) -> None:
+    roles = {"Master": role("PyTorchJob", "import time; time.sleep(8)"), "Worker": role("PyTorchJob", SLEEP, 2)}
+    what = jobs.submit(job("PyTorchJob", "survives", roles, runPolicy={"cleanPodPolicy": "Running", "backoffLimit": 0}))
+    jobs.until(what, "Running")
+    jobs.danlu.wait("all of them", lambda: len(jobs.pods("survives")) == 3)
+    before = {name: pod["metadata"]["uid"] for name, pod in jobs.pods("survives").items()}
+    jobs.danlu.kill()
+    jobs.danlu.up()
+    assert {name: pod["metadata"]["uid"] for name, pod in jobs.pods("survives").items()} == before
+    jobs.until(what, "Succeeded")
+    master = jobs.pods("survives")["survives-master-0"]
+    assert master["metadata"]["uid"] == before["survives-master-0"]
+    assert master["status"]["containerStatuses"][0]["restartCount"] == 0
+
+
+def test_without_a_right_to_root_jobs_run_as_well(make_danlu: Callable[..., Danlu]) -> None:
+    jobs = Jobs(make_danlu(user=ORDINARY))
+    roles = {"Master": role("PyTorchJob", TELL), "Worker": role("PyTorchJob", TELL, 2)}
+    jobs.until(jobs.submit(job("PyTorchJob", "ordinary", roles)), "Succeeded")
+    assert "RANK=0" in jobs.danlu.kubectl("logs", "ordinary-master-0").splitlines()

@@ -14,7 +14,7 @@ from danlu.kinds.queue import default
 from danlu.meta.wellknown import NAMESPACE
 from danlu.runtime.manager import Manager
 
-EMBEDDED = PlatformSettings(shared_network=True, gang="t9k")
+EMBEDDED = PlatformSettings(shared_network=True, gang="t9k", autoscaling=False)
 KINDS = (*registry.REGISTRY, *registry.T9K_SCHEDULER)
 
 

@@ -22,6 +22,8 @@ class PlatformSettings:
     # Which engine places the pods of a job together: "none", "t9k" (embedded), "volcano",
     # "coscheduling", "kube", "kueue"
     gang: str = "none"
+    # There are HorizontalPodAutoscalers, for jobs that name metrics to grow by.
+    autoscaling: bool = True
     # Where notebooks and TensorBoards are reached, before their path: the console's address.
     console_url: str = ""
     # Seconds between two questions to a notebook what it is doing.

@@ -67,7 +67,12 @@ def observing_controller(
             return None  # its children go with it
         uid = obj["metadata"]["uid"]
         found = {child: informer.by_index(BY_CONTROLLER, uid) for child, informer in children.items()}
-        outcome = reconcile(obj, observe(obj, found, ()), manager.clock())
+        try:
+            outcome = reconcile(obj, observe(obj, found, ()), manager.clock())
+        except Exception as error:
+            # A mistake of ours. Whoever owns the object would wait for ever and never learn why.
+            applier.recorder.warning(obj, "InternalError", f"{name} cannot handle this object: {error!r}")
+            raise
         refused = await applier.carry_out_children(obj, outcome)
         if refused:
             again = reconcile(obj, observe(obj, found, refused), manager.clock())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from danlu.kinds._training import gang
 from danlu.kinds._training.controller import training_controller
 from danlu.kinds.platform import PlatformKind, PlatformSettings
+from danlu.kinds.pytorchjob.autoscaling import AUTOSCALER
 from danlu.kinds.pytorchjob.reconcile import PYTORCHJOB, reconcile
 from danlu.kinds.pytorchjob.schema import COLUMNS, RULES, SCALE, JobStatus, PyTorchJobSpec
 from danlu.meta.wellknown import POD, SERVICE
@@ -13,9 +14,8 @@ from danlu.runtime.manager import Manager
 
 
 def controller(manager: Manager, settings: PlatformSettings) -> Controller:
-    return training_controller(
-        manager, settings, "pytorchjob-controller", PYTORCHJOB, reconcile, gang.kinds_of(settings)
-    )
+    more = [*gang.kinds_of(settings), *([AUTOSCALER] if settings.autoscaling else [])]
+    return training_controller(manager, settings, "pytorchjob-controller", PYTORCHJOB, reconcile, more)
 
 
 KIND = PlatformKind(
@@ -26,5 +26,5 @@ KIND = PlatformKind(
     columns=COLUMNS,
     rules=RULES,
     scale=SCALE,
-    owns=(POD, SERVICE, *gang.KINDS),
+    owns=(POD, SERVICE, AUTOSCALER, *gang.KINDS),
 )

@@ -12,6 +12,7 @@ from danlu.kinds._training.kubeflow.flavour import Flavour, Verdict
 from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.ports import Ports
 from danlu.kinds._training.replicas import RUNNING, SUCCEEDED, ReplicaState
+from danlu.kinds.pytorchjob.autoscaling import autoscaler, elastic_range
 from danlu.meta.kind import Kind, Object
 from danlu.runtime.reconcile import Outcome
 
@@ -67,12 +68,6 @@ def _elastic(job: Job, elastic: Object, ports: Ports) -> dict[str, str]:
     return found
 
 
-def elastic_range(elastic: Object, worker: Role) -> tuple[int, int]:
-    """Of minReplicas and maxReplicas one stands for the other; without both it is as many as there are."""
-    least, most = elastic.get("minReplicas"), elastic.get("maxReplicas")
-    return least or most or worker.replicas, most or least or worker.replicas
-
-
 def judge(job: Job, states: Sequence[ReplicaState]) -> Verdict:
     """The master speaks for the job. Without one, all workers do; of elastic workers one is enough."""
     kind, name = PYTORCHJOB.kind, job.name
@@ -100,6 +95,11 @@ def failed(job: Job, role: Role, count: int) -> str:
     return f"{PYTORCHJOB.kind} {job.name} is failed because {count} {role.name} replica(s) failed."
 
 
+def companions(job: Job) -> list[Object]:
+    found = autoscaler(job, job.role(WORKER))
+    return [found] if found else []
+
+
 FLAVOUR = Flavour(
     kind=PYTORCHJOB,
     field="pytorchReplicaSpecs",
@@ -113,4 +113,5 @@ FLAVOUR = Flavour(
     is_master=is_master,
     failed=failed,
     scales=True,
+    companions=companions,
 )

@@ -24,6 +24,10 @@ def _no(_job: Job, _role: Role) -> bool:
     return False
 
 
+def _none(_job: Job) -> list[Object]:
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class Flavour:
     kind: Kind
@@ -40,6 +44,7 @@ class Flavour:
     environment_everywhere: bool = True  # in every container of the pod, or only in the training container
     port_for_each_replica: bool = False  # all replicas listen, or only the first
     ignores_failures: Callable[[Job, Role], bool] = _no
+    companions: Callable[[Job], list[Object]] = _none  # further children, there while the job is active
     scales: bool = False  # has the scale subresource, which wants a selector in the status
 
     def job(self, obj: Object) -> Job:

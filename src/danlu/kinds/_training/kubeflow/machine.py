@@ -106,6 +106,7 @@ class _Look:
         self._remove(replicas.surplus(self.job, self.observed.pods), replicas.surplus(self.job, self.observed.services))
         if self._gang_is_admitted():
             self._make_missing()
+        self._apply_companions()
         restarting = self._replace_failed()
         self._count(self.states)
         if not restarting and running:
@@ -157,6 +158,14 @@ class _Look:
         self.outcome.apply += gang.wanted(self.job, self.engine, self.observed.others)
         return gang.is_admitted(self.job, self.engine, self.observed.others)
 
+    def _apply_companions(self) -> None:
+        wanted = self.flavour.companions(self.job)
+        if self.observed.settings.autoscaling:
+            self.outcome.apply += wanted
+        elif wanted and not self.status.get("replicaStatuses"):  # the first look
+            text = "elasticPolicy.metrics has no effect: there are no autoscalers here; use kubectl scale"
+            self.outcome.events.append(EventNote("Warning", "NoAutoscaler", text))
+
     # -- ending
 
     def _succeed(self, text: str) -> None:
@@ -201,7 +210,7 @@ class _Look:
 
     def _clean_up(self) -> None:
         self._remove(*endings.to_clean(self.job.policy.clean, self.observed.pods, self.observed.services))
-        self._remove_group()
+        self._remove_others()
         self._look_again(self.job.policy.ttl_s)
 
     def _after_the_end(self) -> None:
@@ -210,7 +219,7 @@ class _Look:
             self._count(self.states)
             self._write_status()
         self._remove(*endings.to_clean(self.job.policy.clean, self.observed.pods, self.observed.services))
-        self._remove_group()
+        self._remove_others()
         left = endings.seconds_to_live(self.job, self.status.get("completionTime"), self.now)
         if left is not None and left <= 0:
             self.outcome.delete.append(self.job.obj)
@@ -220,7 +229,7 @@ class _Look:
 
     def _suspended(self) -> None:
         self._remove(self.observed.pods, self.observed.services)
-        self._remove_group()
+        self._remove_others()
         text = f"{self.kind} {self.job.name} is suspended."
         self.conditions.block(None)
         if self.conditions.is_true(RUNNING):
@@ -292,7 +301,8 @@ class _Look:
                     told = f"Deleted {what.lower()}: {name}"
                     self.outcome.events.append(EventNote("Normal", f"SuccessfulDelete{what}", told))
 
-    def _remove_group(self) -> None:
+    def _remove_others(self) -> None:
+        self.outcome.delete += [one for one in self.observed.others if one["kind"] != "PodGroup"]
         group = gang.of_job(self.job, self.observed.others)
         if group is not None and not objects.is_deleting(group):
             self.outcome.delete.append(group)
