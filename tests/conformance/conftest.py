@@ -171,8 +171,19 @@ def kubeconfig(
     danlu.command("down", check=False)
 
 
+@pytest.fixture(scope="session")
+def leaving(kubeconfig: str) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Deletes of namespaces that nobody waits for before the end."""
+    begun: list[subprocess.Popen[bytes]] = []
+    yield begun
+    for process in begun:
+        process.wait(TIMEOUT)
+
+
 @pytest.fixture
-def kube(kubeconfig: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
+def kube(
+    kubeconfig: str, leaving: list[subprocess.Popen[bytes]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kube]:
     kube = Kube(kubeconfig, tmp_path_factory.getbasetemp(), f"case-{secrets.token_hex(4)}")
     kube("create", "namespace", kube.namespace)
     # The default service account comes a moment after the namespace; pods are refused before.
@@ -180,7 +191,9 @@ def kube(kubeconfig: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         "the default service account", lambda: kube.run("get", "serviceaccount", "default", check=False).returncode == 0
     )
     yield kube
-    kube.run("delete", "namespace", kube.namespace, "--wait=false", check=False)
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    command = ["kubectl", "delete", "namespace", kube.namespace, "--wait=false"]
+    leaving.append(subprocess.Popen(command, env=kube.environment, **quiet))
 
 
 @pytest.fixture

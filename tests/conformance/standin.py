@@ -38,7 +38,8 @@ class Nodes:
         node = {
             "apiVersion": "v1", "kind": "Node",
             "metadata": {"name": full, "labels": {
-                "standin": self.kube.namespace, "kubernetes.io/hostname": full, "kubernetes.io/os": "linux", **(labels or {})}},
+                "standin": self.kube.namespace, "kubernetes.io/hostname": full, "kubernetes.io/os": "linux",
+                **(labels or {})}},
             "spec": {"taints": [fence, *(taints or [])]},
         }  # fmt: skip
         self.kube("create", "-f", "-", stdin=node)

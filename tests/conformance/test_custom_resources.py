@@ -11,14 +11,20 @@ import pytest
 from tests.conformance.conftest import Kube
 
 
-@pytest.fixture
-def group(kube: Kube) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def group(kubeconfig: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    kube = Kube(kubeconfig, tmp_path_factory.getbasetemp(), "default")
+    group = define(kube)
+    yield group
+    kube.run("delete", "crd", f"ovens.{group}", "--wait=false", check=False)
+
+
+def define(kube: Kube) -> str:
     group = f"t{secrets.token_hex(3)}.example.com"
     kube("create", "-f", "-", stdin=definition(group))
     kube("wait", "--for=condition=Established", f"crd/ovens.{group}", "--timeout=30s")
     kube.wait("the kind to be served", lambda: kube.run("get", f"ovens.{group}", check=False).returncode == 0)
-    yield group
-    kube.run("delete", "crd", f"ovens.{group}", "--wait=false", check=False)
+    return group
 
 
 def definition(group: str) -> dict[str, Any]:
@@ -160,7 +166,8 @@ def test_explain(kube: Kube, group: str) -> None:
     assert "heat\t<integer> -required-" in shown
 
 
-def test_deleting_a_definition_deletes_its_objects(kube: Kube, group: str) -> None:
+def test_deleting_a_definition_deletes_its_objects(kube: Kube) -> None:
+    group = define(kube)
     kube("create", "-f", "-", stdin=oven(group, "a", heat=5))
     kube("delete", "crd", f"ovens.{group}")
     assert "the server doesn't have a resource type" in kube.fails("get", f"ovens.{group}")

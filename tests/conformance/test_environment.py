@@ -1,4 +1,4 @@
-"""What a container finds: variables from everywhere, files from everywhere, volumes that live as long as they should."""
+"""What a container finds: variables and files from everywhere, volumes that live as long as they should."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def test_variables(kube: Kube, pod: Make, sources: None) -> None:
     ]  # fmt: skip
     made = pod(
         "vars", "env; echo arg=$0; echo args=$*", env=env, args=["$(PLAIN)", "x$(COLOUR)y", "$$(PLAIN)"],
-        envFrom=[{"configMapRef": {"name": "conf"}, "prefix": "CONF_"}, {"secretRef": {"name": "gone", "optional": True}}],
+        envFrom=[{"configMapRef": {"name": "conf"}, "prefix": "CONF_"},
+                 {"secretRef": {"name": "gone", "optional": True}}],
         resources={"requests": {"memory": "64Mi", "cpu": "100m"}, "limits": {"cpu": "1500m", "memory": "128Mi"}},
     )  # fmt: skip
     made["metadata"]["annotations"] = {"example.com/note": "a note"}
@@ -80,7 +81,8 @@ def test_files(kube: Kube, pod: Make, sources: None) -> None:
         {"name": "absent", "configMap": {"name": "no-such", "optional": True}},
         {"name": "about", "downwardAPI": {"items": [
             {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},
-            {"path": "cpu", "resourceFieldRef": {"containerName": "main", "resource": "requests.cpu", "divisor": "1m"}}]}},
+            {"path": "cpu", "resourceFieldRef": {
+                "containerName": "main", "resource": "requests.cpu", "divisor": "1m"}}]}},
         {"name": "all", "projected": {"sources": [
             {"configMap": {"name": "conf", "items": [{"key": "size", "path": "size"}]}},
             {"secret": {"name": "safe", "items": [{"key": "word", "path": "secret/word"}]}},
@@ -96,7 +98,8 @@ def test_files(kube: Kube, pod: Make, sources: None) -> None:
     script = """
     echo conf=$(cat /conf/deep/name.txt); echo safe=$(cat /safe/word); echo mode=$(stat -L -c %a /safe/word)
     echo absent=$(ls /absent | wc -l); echo labels=$(cat /about/labels); echo cpu=$(cat /about/cpu)
-    echo size=$(cat /all/size); echo word=$(cat /all/secret/word); echo name=$(cat /all/name); echo token=$(cat /all/token)
+    echo size=$(cat /all/size); echo word=$(cat /all/secret/word); echo name=$(cat /all/name)
+    echo token=$(cat /all/token)
     echo one=$(cat /opt/one.txt); (echo no > /safe/word) 2>/dev/null && echo written=yes || echo written=no
     echo account=$(cat /var/run/secrets/kubernetes.io/serviceaccount/namespace)
     """
@@ -110,7 +113,8 @@ def test_files(kube: Kube, pod: Make, sources: None) -> None:
     assert claims["kubernetes.io"]["pod"]["name"] == "files"
     assert found == {
         "conf": "text", "safe": "open sesame", "mode": "400", "absent": "0", "labels": 'app="files"', "cpu": "250",
-        "size": "big", "word": "open sesame", "name": "files", "one": "text", "written": "no", "account": kube.namespace,
+        "size": "big", "word": "open sesame", "name": "files", "one": "text", "written": "no",
+        "account": kube.namespace,
     }  # fmt: skip
 
 
@@ -132,7 +136,8 @@ def test_volumes_of_a_pod(kube: Kube, pod: Make) -> None:
         "volumeMounts": mounts,
         "command": ["sh", "-c", "mkdir /v/sub; echo 1 > /v/sub/a"],
     }
-    script = """cat /v/sub/a; cat /sub/a; (touch /read/x) 2>/dev/null || echo read-only; df /m | tail -n 1 | cut -d' ' -f1
+    script = """cat /v/sub/a; cat /sub/a; (touch /read/x) 2>/dev/null || echo read-only
+    df /m | tail -n 1 | cut -d' ' -f1
     stat -c %a /v; cat /by-name/vols/a"""
     made = pod(
         "empty", script, env=[field("NAME", "metadata.name")],

@@ -160,9 +160,11 @@ def test_suspend_and_resume(kube: Kube, nodes: Nodes) -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"completionMode": "Indexed", "parallelism": 2}, "spec.completions: Required value: when completion mode is Indexed"),
+        ({"completionMode": "Indexed", "parallelism": 2},
+         "spec.completions: Required value: when completion mode is Indexed"),
         ({"backoffLimit": -1}, "spec.backoffLimit: Invalid value: -1: must be greater than or equal to 0"),
-        ({"completionMode": "Some"}, 'spec.completionMode: Unsupported value: "Some": supported values: "NonIndexed", "Indexed"'),
+        ({"completionMode": "Some"},
+         'spec.completionMode: Unsupported value: "Some": supported values: "NonIndexed", "Indexed"'),
         ({"selector": {"matchLabels": {"a": "b"}}}, "`selector` not auto-generated"),
     ],
 )  # fmt: skip
@@ -179,7 +181,8 @@ def test_jobs_must_end(kube: Kube) -> None:
 @pytest.mark.node
 def test_jobs_run(kube: Kube) -> None:
     kube.apply(
-        job("indexed", program("echo $JOB_COMPLETION_INDEX of $(hostname)"), completions=3, parallelism=3, completionMode="Indexed"),
+        job("indexed", program("echo $JOB_COMPLETION_INDEX of $(hostname)"), completions=3, parallelism=3,
+            completionMode="Indexed"),
         job("fails", program("exit 1"), backoffLimit=0),
         job("deadline", program("sleep 600"), activeDeadlineSeconds=1),
         job("short-lived", program("true"), ttlSecondsAfterFinished=0),

@@ -129,8 +129,9 @@ def test_discovery(kube: Kube) -> None:
     names = {row[0] for row in rows}
     served = """configmaps endpoints events limitranges namespaces nodes persistentvolumeclaims persistentvolumes
     pods resourcequotas secrets serviceaccounts services customresourcedefinitions daemonsets deployments replicasets
-    statefulsets controllerrevisions tokenreviews subjectaccessreviews selfsubjectaccessreviews selfsubjectrulesreviews jobs leases
-    endpointslices clusterroles clusterrolebindings roles rolebindings priorityclasses storageclasses"""
+    statefulsets controllerrevisions tokenreviews subjectaccessreviews selfsubjectaccessreviews
+    selfsubjectrulesreviews jobs leases endpointslices
+    clusterroles clusterrolebindings roles rolebindings priorityclasses storageclasses"""
     assert set(served.split()) - names == set()
     versions = kube("api-versions").split()
     assert {"v1", "apps/v1", "batch/v1", "rbac.authorization.k8s.io/v1", "apiextensions.k8s.io/v1"} <= set(versions)
@@ -212,9 +213,12 @@ def test_who_am_i_and_what_may_i(kube: Kube) -> None:
     assert kube.run("auth", "can-i", "get", "pods", user, check=False).stdout == "no\n"
     groups = ("--as=somebody", "--as-group=system:masters")
     assert kube("auth", "can-i", "*", "*", *groups) == "yes\n"
-    rules = kube("auth", "reconcile", "-f", "-", stdin={"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-        "metadata": {"name": "r2", "namespace": kube.namespace}, "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]})  # fmt: skip
-    assert "r2 reconciled" in rules
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+        "metadata": {"name": "r2", "namespace": kube.namespace},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+    }  # fmt: skip
+    assert "r2 reconciled" in kube("auth", "reconcile", "-f", "-", stdin=role)
 
 
 def test_events_are_told_and_counted(kube: Kube) -> None:

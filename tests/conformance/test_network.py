@@ -13,7 +13,10 @@ Make = Callable[..., dict[str, Any]]
 
 IP = {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 SERVE = "cd /tmp; hostname > index.html; exec python3 -m http.server $PORT --bind $IP"
-FETCH = "import sys, urllib.request as u; [sys.stdout.write(u.urlopen(a, timeout=10).read().decode()) for a in sys.argv[1:]]"
+FETCH = (
+    "import sys, urllib.request as u; "
+    "[sys.stdout.write(u.urlopen(a, timeout=10).read().decode()) for a in sys.argv[1:]]"
+)
 
 
 def service(name: str, app: str, port: int, target: int, **spec: Any) -> dict[str, Any]:

@@ -75,7 +75,8 @@ def test_three_patches(kube: Kube) -> None:
 def test_strategic_patch_merges_by_key(kube: Kube) -> None:
     service = {
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
-        "spec": {"clusterIP": "None", "selector": {"a": "b"}, "ports": [{"name": "one", "port": 1}, {"name": "two", "port": 2}]},
+        "spec": {"clusterIP": "None", "selector": {"a": "b"},
+                 "ports": [{"name": "one", "port": 1}, {"name": "two", "port": 2}]},
     }  # fmt: skip
     kube("create", "-f", "-", stdin=service)
     kube("patch", "service", "s", "-p", '{"spec":{"ports":[{"port":2,"name":"zwei"}]}}')
@@ -129,7 +130,7 @@ def test_selectors(kube: Kube) -> None:
     problem = kube.fails("get", "pods", "--field-selector=spec.x=1")
     assert 'Unable to find "/v1, Resource=pods" that match label selector "", field selector "spec.x=1": ' in problem
     assert "field label not supported: spec.x" in problem
-    assert "unable to parse requirement" in kube.fails("get", "configmap", "-l", "a=b=c,,")
+    assert "found '=', expected: ',' or 'end of string'" in kube.fails("get", "configmap", "-l", "a=b=c,,")
 
 
 def test_lists_in_pages_show_one_moment(kube: Kube) -> None:
@@ -154,7 +155,8 @@ def test_watch_from_a_version(kube: Kube) -> None:
     since = kube.get("configmap", "a")["metadata"]["resourceVersion"]
     kube("label", "configmap", "a", "seen=yes")
     kube("delete", "configmap", "a")
-    path = f"/api/v1/namespaces/{kube.namespace}/configmaps?watch=1&resourceVersion={since}&timeoutSeconds=2&fieldSelector=metadata.name%3Da"
+    query = f"watch=1&resourceVersion={since}&timeoutSeconds=2&fieldSelector=metadata.name%3Da"
+    path = f"/api/v1/namespaces/{kube.namespace}/configmaps?{query}"
     events = [json.loads(line) for line in kube("get", "--raw", path).splitlines()]
     assert [event["type"] for event in events] == ["MODIFIED", "DELETED"]
 
@@ -165,7 +167,8 @@ def test_watch_with_a_selector_sees_things_come_and_go(kube: Kube) -> None:
     kube("label", "configmap", "a", "in=yes")
     kube("annotate", "configmap", "a", "note=x")
     kube("label", "configmap", "a", "in-")
-    path = f"/api/v1/namespaces/{kube.namespace}/configmaps?watch=1&resourceVersion={since}&timeoutSeconds=2&labelSelector=in%3Dyes"
+    query = f"watch=1&resourceVersion={since}&timeoutSeconds=2&labelSelector=in%3Dyes"
+    path = f"/api/v1/namespaces/{kube.namespace}/configmaps?{query}"
     events = [json.loads(line) for line in kube("get", "--raw", path).splitlines()]
     assert [event["type"] for event in events] == ["ADDED", "MODIFIED", "DELETED"]
 
@@ -221,12 +224,17 @@ def test_delete_by_selector(kube: Kube) -> None:
     ("change", "words"),
     [
         ({"metadata": {"name": "Upper"}}, 'Invalid value: "Upper": a lowercase RFC 1123 subdomain must consist of'),
-        ({"metadata": {"name": "a", "labels": {"-x": "1"}}}, "metadata.labels: Invalid value: \"-x\": name part must consist of"),
-        ({"metadata": {"name": "a", "labels": {"x": "a b"}}}, "metadata.labels: Invalid value: \"a b\": a valid label must be"),
-        ({"metadata": {"name": "a"}, "data": {"b c": "1"}}, "data[b c]: Invalid value: \"b c\": a valid config key must consist of"),
+        ({"metadata": {"name": "a", "labels": {"-x": "1"}}},
+         "metadata.labels: Invalid value: \"-x\": name part must consist of"),
+        ({"metadata": {"name": "a", "labels": {"x": "a b"}}},
+         "metadata.labels: Invalid value: \"a b\": a valid label must be"),
+        ({"metadata": {"name": "a"}, "data": {"b c": "1"}},
+         "data[b c]: Invalid value: \"b c\": a valid config key must consist of"),
         ({"metadata": {"name": "a"}, "datta": {}}, 'unknown field "datta"'),
-        ({"metadata": {"name": "a"}, "data": {"a": 1}}, "cannot unmarshal number into Go struct field ConfigMap.data of type string"),
-        ({"metadata": {"name": "a"}, "data": []}, "cannot unmarshal array into Go struct field ConfigMap.data of type map[string]string"),
+        ({"metadata": {"name": "a"}, "data": {"a": 1}},
+         "cannot unmarshal number into Go struct field ConfigMap.data of type string"),
+        ({"metadata": {"name": "a"}, "data": []},
+         "cannot unmarshal array into Go struct field ConfigMap.data of type map[string]string"),
     ],
 )  # fmt: skip
 def test_bad_objects_are_refused_in_known_words(kube: Kube, change: dict[str, Any], words: str) -> None:

@@ -32,7 +32,8 @@ def test_how_a_pod_ends(kube: Kube, pod: Make) -> None:
         pod("last-words", "echo my last words; exit 1", terminationMessagePolicy="FallbackToLogsOnError"),
         pod("no-program", command=["/no/such/program"]),
         pod("late", "sleep 600", spec={"activeDeadlineSeconds": 1}),
-        pod("hungry", image="python:3.12-slim", command=["python3", "-c", "x = bytearray(b'1') * (400 << 20); print(len(x))"],
+        pod("hungry", image="python:3.12-slim",
+            command=["python3", "-c", "x = bytearray(b'1') * (400 << 20); print(len(x))"],
             resources={"limits": {"memory": "64Mi"}}),
     )  # fmt: skip
     good = kube.finished("good")
@@ -160,8 +161,9 @@ def test_probes(kube: Kube, pod: Make) -> None:
         pod("starts", "sleep 1; touch /tmp/up; sleep 600", startupProbe={"exec": {"command": ["cat", "/tmp/up"]},
             "periodSeconds": 1, "failureThreshold": 30},
             livenessProbe={"exec": {"command": ["cat", "/tmp/up"]}, **quick}),
-        pod("http", command=["sh", "-c", "cd /tmp && echo hi > index.html && exec python3 -m http.server $PORT --bind $IP"],
-            image="python:3.12-slim", env=[{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}, {"name": "PORT", "value": str(port)}],
+        pod("http", "cd /tmp && echo hi > index.html && exec python3 -m http.server $PORT --bind $IP",
+            image="python:3.12-slim", env=[{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+                                           {"name": "PORT", "value": str(port)}],
             readinessProbe={"httpGet": {"path": "/index.html", "port": port}, "periodSeconds": 1},
             livenessProbe={"tcpSocket": {"port": port}, "periodSeconds": 1, "failureThreshold": 20}),
     )  # fmt: skip

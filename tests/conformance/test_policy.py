@@ -18,8 +18,8 @@ def test_rights_come_from_roles(kube: Kube) -> None:
     reader = as_user(kube, "reader")
     problem = kube.fails("get", "pods", *reader)
     assert (
-        f'pods is forbidden: User "system:serviceaccount:{kube.namespace}:reader" cannot list resource "pods" in API group "" '
-        f'in the namespace "{kube.namespace}"' in problem
+        f'pods is forbidden: User "system:serviceaccount:{kube.namespace}:reader" cannot list resource "pods" '
+        f'in API group "" in the namespace "{kube.namespace}"' in problem
     )
     kube("create", "role", "read-pods", "--verb=get,list", "--resource=pods")
     kube("create", "rolebinding", "read-pods", "--role=read-pods", f"--serviceaccount={kube.namespace}:reader")
@@ -57,7 +57,8 @@ def test_a_token_speaks_for_its_account(kube: Kube) -> None:
 def test_subject_access_review(kube: Kube) -> None:
     review = {
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {"user": "nobody", "resourceAttributes": {"namespace": kube.namespace, "verb": "get", "resource": "pods"}},
+        "spec": {"user": "nobody",
+                 "resourceAttributes": {"namespace": kube.namespace, "verb": "get", "resource": "pods"}},
     }  # fmt: skip
     assert json.loads(kube("create", "-f", "-", "-o", "json", stdin=review))["status"]["allowed"] is False
     review["spec"]["groups"] = ["system:masters"]  # type: ignore[index]
@@ -82,7 +83,8 @@ def test_quota_counts_and_refuses(kube: Kube, pod: Callable[..., dict[str, Any]]
 def test_limit_range_gives_defaults_and_refuses(kube: Kube, pod: Callable[..., dict[str, Any]]) -> None:
     limits = {
         "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"},
-        "spec": {"limits": [{"type": "Container", "default": {"cpu": "200m"}, "defaultRequest": {"cpu": "100m"}, "max": {"cpu": "1"}}]},
+        "spec": {"limits": [{"type": "Container", "default": {"cpu": "200m"}, "defaultRequest": {"cpu": "100m"},
+                             "max": {"cpu": "1"}}]},
     }  # fmt: skip
     kube("create", "-f", "-", stdin=limits)
     kube("create", "-f", "-", stdin=pod("a"))
@@ -118,7 +120,8 @@ def test_priority_classes(kube: Kube, pod: Callable[..., dict[str, Any]]) -> Non
 def test_a_default_storage_class_or_none(kube: Kube) -> None:
     claim = {
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": ""},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+                 "storageClassName": ""},
     }  # fmt: skip
     kube("create", "-f", "-", stdin=claim)
     assert kube.get("pvc", "c")["spec"]["storageClassName"] == ""

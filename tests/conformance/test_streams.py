@@ -81,7 +81,9 @@ def test_exec(kube: Kube, pod: Make, tmp_path: Path) -> None:
 def test_a_terminal(kube: Kube, pod: Make) -> None:
     kube.apply(pod("a"))
     kube.running("a")
-    command = f"kubectl -n {kube.namespace} exec -it a -- sh -c 'test -t 0 && echo a terminal; stty size; exit 5'"
+    # The size comes a moment after the program has begun.
+    size = 'for i in 1 2 3 4 5 6 7 8 9; do test "$(stty size)" = "40 100" && break; sleep 0.2; done; stty size'
+    command = f"kubectl -n {kube.namespace} exec -it a -- sh -c 'test -t 0 && echo a terminal; {size}; exit 5'"
     done = subprocess.run(
         ["script", "-qec", f"stty rows 40 cols 100; {command}", "/dev/null"],
         env=kube.environment, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL,

@@ -120,8 +120,7 @@ def test_replica_sets_adopt_and_let_go(kube: Kube, nodes: Nodes) -> None:
 def test_what_becomes_of_dependents(kube: Kube, nodes: Nodes) -> None:
     template = {app: nodes.template(app, {"nodeSelector": {"no": "such"}}) for app in ("back", "fore", "orphan")}
     kube.apply(*(workload("Deployment", app, made, replicas=2) for app, made in template.items()))
-    for app in template:
-        kube.wait("pods", lambda app=app: len(names(kube, app)) == 2)
+    kube.wait("pods", lambda: all(len(names(kube, app)) == 2 for app in template))
     # One pod is held, so that it can be seen who waits for whom.
     held = names(kube, "fore")[0]
     kube("patch", "pod", held, "--type=merge", "-p", '{"metadata":{"finalizers":["example.com/hold"]}}')
