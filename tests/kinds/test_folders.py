@@ -14,7 +14,7 @@ import yaml
 
 from danlu.kinds.crd import object_schema
 from danlu.kinds.platform import PlatformKind
-from danlu.kinds.registry import REGISTRY
+from danlu.kinds.registry import REGISTRY, T9K_SCHEDULER
 from danlu.meta.schema import Schema, structural
 
 ROOT = Path(__file__).parent.parent.parent
@@ -36,7 +36,7 @@ def with_file(name: str) -> list[Any]:
     """Only kinds that have the file."""
     return [
         pytest.param(kind, KINDS / kind.kind.singular_name / name, id=kind.kind.singular_name)
-        for kind in REGISTRY
+        for kind in (*REGISTRY, *T9K_SCHEDULER)
         if (KINDS / kind.kind.singular_name / name).exists()
     ]
 
