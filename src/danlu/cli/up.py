@@ -10,6 +10,7 @@ import gc
 import json
 import logging
 import os
+import shlex
 import signal
 import socket
 import ssl
@@ -173,7 +174,7 @@ async def _start(cluster: Cluster) -> Manager:
 def _banner(url: str, root: Path, facts: dict[str, str]) -> list[str]:
     lines = [f"Danlu {__version__} is up: a Kubernetes v1.36 at {url}"]
     lines += [f"  {name:<9} {value}" for name, value in {"data": str(root), **facts}.items()]
-    lines += ["", "Paste this to use it:", "", f"  export KUBECONFIG={root / 'kubeconfig'}", ""]
+    lines += ["", "Paste this to use it:", "", f"  export KUBECONFIG={shlex.quote(str(root / 'kubeconfig'))}", ""]
     return lines
 
 
