@@ -65,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _detach(arguments)
     _set_up_logging(arguments.verbose)
     report = _reporter(arguments)
+    gc.disable()  # until everything is there: see _calm_garbage_collection
     try:
         return _run_loop(_serve(settings, report))
     except (DataDirectoryError, OSError) as error:
@@ -127,6 +128,7 @@ def _calm_garbage_collection() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(25_000, 20, 20)
+    gc.enable()
 
 
 async def _serve(settings: ClusterSettings, report: Report) -> int:

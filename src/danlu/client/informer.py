@@ -6,7 +6,7 @@ Invariants:
 - Every change is told to the handlers exactly once, in order, including those that a relist discovers.
 - A name reused by a new object (another uid) is told as DELETED of the old and ADDED of the new.
 - Objects in the cache are shared: nobody changes them.
-- Of managedFields, half of an object's memory, they have what was applied: only `applying` reads them, and asks for that.
+- Of managedFields, half of an object's memory, they have what was applied: only `applying` reads them, for that.
 """
 
 from __future__ import annotations

@@ -5,11 +5,13 @@ Parts are started in that order because each needs the one before, and stopped i
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
 import re
 import socket
+from importlib import import_module
 
 from danlu import __version__
 from danlu.client.client import Client
@@ -29,13 +31,7 @@ from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.request import User
 from danlu.embedded.apiserver.server import Server
 from danlu.embedded.builtin import BUILTINS
-from danlu.embedded.controllers import CONTROLLERS, system
 from danlu.embedded.datadir import DataDirectory, Running
-from danlu.embedded.node.agent import Agent
-from danlu.embedded.node.settings import NodeSettings
-from danlu.embedded.node.streams import Streams
-from danlu.embedded.node.surroundings import MachineSurroundings
-from danlu.embedded.scheduler.scheduler import Scheduler
 from danlu.embedded.storage import SqliteJournal, Store
 from danlu.meta import clock
 from danlu.meta.wellknown import POD
@@ -115,6 +111,11 @@ class Cluster:
         return server
 
     async def _start_parts(self) -> None:
+        # The API answers already. The rest of the program, a third of it, is loaded beside that.
+        await asyncio.to_thread(_load_parts)
+        from danlu.embedded.controllers import CONTROLLERS, system
+        from danlu.embedded.scheduler.scheduler import Scheduler
+
         if self.settings.run_controllers:
             self.manager = Manager(self.component("kube-controller-manager"))
             self.manager.add_all(CONTROLLERS)
@@ -126,6 +127,11 @@ class Cluster:
             await self._start_nodes()
 
     async def _start_nodes(self) -> None:
+        from danlu.embedded.node.agent import Agent
+        from danlu.embedded.node.settings import NodeSettings
+        from danlu.embedded.node.streams import Streams
+        from danlu.embedded.node.surroundings import MachineSurroundings
+
         settings, port = self.settings, self._socket.getsockname()[1]
         shares = settings.nodes or [NodeShare(node_name())]
         client = self.component("system:node:" + shares[0].name)
@@ -173,6 +179,11 @@ class Cluster:
         await self.listener.stop()
         await self.store.close()
         self.directory.release()
+
+
+def _load_parts() -> None:
+    for name in ("controllers.system", "scheduler.scheduler", "node.agent", "node.streams", "node.surroundings"):
+        import_module(f"danlu.embedded.{name}")
 
 
 def node_name() -> str:

@@ -65,12 +65,17 @@ def matcher(call: Call, served: ServedKind) -> Matches | None:
     name = call.name
     if labels.empty and fields.empty and not name:
         return None
+    common_only = fields.names <= ALWAYS_SELECTABLE  # for those nothing need be decoded
 
     def matches(stored: Stored) -> bool:
         if name and stored.name != name:
             return False
         if not labels.empty and not labels.matches(stored.labels):
             return False
-        return fields.empty or fields.matches(fields_of(served, stored))
+        if fields.empty:
+            return True
+        if common_only:
+            return fields.matches({"metadata.name": stored.name, "metadata.namespace": stored.namespace})
+        return fields.matches(fields_of(served, stored))
 
     return matches

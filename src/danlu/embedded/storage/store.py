@@ -17,21 +17,30 @@ from danlu.meta.kind import Object
 Key = tuple[str, str]  # namespace, name
 
 
+NO_LABELS: dict[str, str] = {}  # one for all that have none; nobody writes to it
+
+
 class Stored:
     """One version of one object: its encoded form and what lists and watches select by."""
 
-    __slots__ = ("fields", "labels", "name", "namespace", "raw", "resource", "revision", "uid")
+    __slots__ = ("_labels", "fields", "name", "namespace", "raw", "resource", "revision")
 
     def __init__(
-        self, resource: str, namespace: str, name: str, uid: str, revision: int, raw: bytes, labels: dict[str, str]
+        self,
+        resource: str,
+        namespace: str,
+        name: str,
+        revision: int,
+        raw: bytes,
+        labels: dict[str, str] | None = None,
     ) -> None:
+        """`labels` are read from `raw` when someone asks, unless they are given: a start need not decode everything."""
         self.resource = resource
         self.namespace = namespace
         self.name = name
-        self.uid = uid
         self.revision = revision
         self.raw = raw
-        self.labels = labels
+        self._labels = labels
         self.fields: Mapping[str, str] | None = None  # for field selectors; filled by the reader who first needs it
 
     @classmethod
@@ -41,11 +50,20 @@ class Stored:
             resource,
             meta.get("namespace") or "",
             meta["name"],
-            meta.get("uid") or "",
             revision,
             orjson.dumps(obj),
-            meta.get("labels") or {},
+            meta.get("labels") or NO_LABELS,
         )
+
+    @property
+    def labels(self) -> dict[str, str]:
+        if self._labels is None:
+            self._labels = self.obj["metadata"].get("labels") or NO_LABELS
+        return self._labels
+
+    @property
+    def uid(self) -> str:
+        return str(self.obj["metadata"].get("uid") or "")
 
     @property
     def obj(self) -> Object:
@@ -116,17 +134,13 @@ class Store:
         forgotten = self._journal.forgotten()
         self._started_at = forgotten
         for revision, kind, resource, namespace, name, raw in self._journal.load():
-            stored = self._restore(sys.intern(resource), sys.intern(namespace), name, revision, raw)
+            stored = Stored(sys.intern(resource), sys.intern(namespace), name, revision, raw)
             change = Change(kind, stored, self._table(resource).objects.get((namespace, name)))
             self._make_visible(change)
             if revision > forgotten:
                 self._window(resource).remember(change)
             self.revision = self._last_revision = revision
         self._journal.start(self._durable)
-
-    def _restore(self, resource: str, namespace: str, name: str, revision: int, raw: bytes) -> Stored:
-        meta = orjson.loads(raw)["metadata"]
-        return Stored(resource, namespace, name, meta.get("uid") or "", revision, raw, meta.get("labels") or {})
 
     async def flush(self) -> None:
         """Wait until everything submitted so far is durable (or has failed)."""
