@@ -8,6 +8,7 @@ import pytest
 from tests.embedded.apiserver.asking import DEFINITIONS, NAMESPACE, THINGS, Ask, config_map, definition, thing
 
 from danlu.embedded.cluster import Cluster
+from danlu.meta.wellknown import CONFIG_MAP
 
 MAPS = f"{NAMESPACE}/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -189,3 +190,10 @@ async def test_events_are_named_without_their_second_group(ask: Ask) -> None:
     assert answer.status == 422
     assert answer.message.startswith('Event "e" is invalid: ')
     assert "group" not in answer.body["details"]
+
+
+async def test_parts_of_the_system_own_what_they_set(cluster: Cluster) -> None:
+    made = await cluster.component("system:kube-scheduler").create(CONFIG_MAP, config_map("c", a="1"), "default")
+    assert set(owners(made)) == {"kube-scheduler"}
+    made = await cluster.component("system:node:here").create(CONFIG_MAP, config_map("d", a="1"), "default")
+    assert set(owners(made)) == {"kubelet"}

@@ -14,11 +14,13 @@ class InProcess:
     def __init__(self, server: Server, user: User) -> None:
         self._server = server
         self._user = user
+        # Who changed what (managedFields) is told by the program's name, which here is the part's own.
+        self._program = "kubelet" if user.name.startswith("system:node:") else user.name.rpartition(":")[2]
 
     async def request(
         self, method: str, path: str, query: ClientQuery, headers: Mapping[str, str], body: bytes
     ) -> TransportResponse:
-        lowered = {name.lower(): value for name, value in headers.items()}
+        lowered = {"user-agent": self._program, **{name.lower(): value for name, value in headers.items()}}
         call = Call(self._server, method, path, Query(pairs=list(query)), lowered, body, self._user)
         answer = await self._server.handle(call)
         if isinstance(answer, StreamResponse):
