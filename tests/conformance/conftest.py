@@ -191,9 +191,9 @@ def kube(
         "the default service account", lambda: kube.run("get", "serviceaccount", "default", check=False).returncode == 0
     )
     yield kube
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     command = ["kubectl", "delete", "namespace", kube.namespace, "--wait=false"]
-    leaving.append(subprocess.Popen(command, env=kube.environment, **quiet))
+    nothing = subprocess.DEVNULL
+    leaving.append(subprocess.Popen(command, env=kube.environment, stdin=nothing, stdout=nothing, stderr=nothing))
 
 
 @pytest.fixture
