@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from danlu.kinds._gang import durations, markers
-from danlu.kinds._gang.policy import rules_of
+from danlu.kinds._gang.rules import rules_of
 from danlu.kinds.crd import object_schema
 from danlu.kinds.queue.kind import KIND
 from danlu.kinds.queue.reconcile import Observed, ending_of, reconcile

@@ -149,7 +149,8 @@ class GangWork:
         shape = _shape(attempt)
         objection = policy.objection(entry.pod.pod, bool(attempt.members))
         if objection:
-            answer: Placement | GangRefusal = GangRefusal(objection, frozenset(), passing=False)
+            # Often over in a moment: a pod may be seen before its group.
+            answer: Placement | GangRefusal = GangRefusal(objection, frozenset(), passing=True)
             shape = None
         else:
             answer = self._answer(attempt, shape)

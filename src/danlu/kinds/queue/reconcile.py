@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from danlu.kinds._gang import durations, markers
-from danlu.kinds._gang.policy import quota_of
+from danlu.kinds._gang.rules import quota_of
 from danlu.meta import conditions
 from danlu.meta.clock import parse_time, rfc3339
 from danlu.meta.kind import Object
