@@ -197,6 +197,8 @@ SPECIAL: dict[str, Object] = {
     },
 }
 PREFIX = "#/$defs/"
+MOST_CONTAINERS = 64  # more than anybody has in one pod
+LONGEST_LABEL = 63  # a container's name is a DNS label
 LIST_KEYS = ("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type")
 
 
@@ -216,6 +218,7 @@ def _from_kubernetes(schema: Mapping[str, Any]) -> Object:
     properties = schema.get("properties")
     if properties:
         found["properties"] = {name: _from_kubernetes(inner) for name, inner in properties.items()}
+        _bound(found["properties"])
         if "protocol" in properties and "containerPort" in properties:
             found["properties"]["protocol"]["default"] = "TCP"  # part of the list's key, so it must never be absent
         if schema.get("required"):
@@ -231,6 +234,14 @@ def _from_kubernetes(schema: Mapping[str, Any]) -> Object:
     if found["type"] == "object" and "properties" not in found and "additionalProperties" not in found:
         found["x-kubernetes-preserve-unknown-fields"] = True
     return found
+
+
+def _bound(properties: Object) -> None:
+    """How much there can be of what rules look at: a server refuses a CRD whose rules could take long to answer."""
+    for name in ("containers", "initContainers"):
+        if name in properties:
+            properties[name]["maxItems"] = MOST_CONTAINERS
+            properties[name]["items"]["properties"]["name"]["maxLength"] = LONGEST_LABEL
 
 
 def _require_keys(found: Object) -> None:

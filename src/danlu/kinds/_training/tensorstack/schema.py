@@ -54,13 +54,21 @@ class Debug(msgspec.Struct, omit_defaults=True):
     replicaSpecs: list[DebugReplica] | None = None
 
 
+# Bounded, because a rule compares them: a server refuses rules that could take long to answer.
+Word = Annotated[str, Meta(max_length=16384)]
+MOST_WORDS = 64
+
+
 class ResumeReplica(msgspec.Struct, omit_defaults=True):
-    type: str
+    type: Annotated[str, Meta(max_length=30)]
     skipInitContainer: bool | None = None
-    command: Annotated[list[str], Meta(description="What runs after a pause; the template's if not given.")] | None = (
-        None
-    )
-    args: list[str] | None = None
+    command: (
+        Annotated[
+            list[Word], Meta(max_length=MOST_WORDS, description="What runs after a pause; the template's if not given.")
+        ]
+        | None
+    ) = None
+    args: Annotated[list[Word], Meta(max_length=MOST_WORDS)] | None = None
 
 
 class Pause(msgspec.Struct, omit_defaults=True):
@@ -171,6 +179,7 @@ COLUMNS = (
 
 EACH = "spec.replicaSpecs.[]"
 NAME = "self.metadata.name"
+RESUME_SPECS_ARE_FIXED = "resumeSpecs cannot be changed once the job exists"
 RULES = (
     Rule(
         f"{NAME}.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
@@ -208,9 +217,9 @@ RULES = (
         at="spec.runPolicy.cleanUpPolicy",
     ),
     Rule(
-        "self.?resumeSpecs.orValue([]) == oldSelf.?resumeSpecs.orValue([])",
-        "resumeSpecs cannot be changed once the job exists",
+        "has(self.resumeSpecs) == has(oldSelf.resumeSpecs)", RESUME_SPECS_ARE_FIXED,
         at="spec.runMode.pause",
     ),
+    Rule("self == oldSelf", RESUME_SPECS_ARE_FIXED, at="spec.runMode.pause.resumeSpecs"),
     *tensorboardspec.rules("spec.tensorboardSpec"),
 )  # fmt: skip
