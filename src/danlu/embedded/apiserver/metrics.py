@@ -38,9 +38,8 @@ class Metrics:
             "# TYPE apiserver_request_total counter",
         ]
         for (verb, group, name, sub, code), count in sorted(self._requests.items()):
-            lines.append(
-                f'apiserver_request_total{{verb="{verb}",group="{group}",resource="{name}",subresource="{sub}",code="{code}"}} {count}'
-            )
+            labels = f'verb="{verb}",group="{group}",resource="{name}",subresource="{sub}",code="{code}"'
+            lines.append(f"apiserver_request_total{{{labels}}} {count}")
         lines += [
             "# HELP apiserver_request_duration_seconds Time to answer.",
             "# TYPE apiserver_request_duration_seconds histogram",
@@ -48,8 +47,8 @@ class Metrics:
         for (verb, name), row in sorted(self._durations.items()):
             total = 0.0
             labels = f'verb="{verb}",resource="{name}"'
-            for bound, count in zip([*map(str, BUCKETS), "+Inf"], row, strict=False):
-                total += count
+            for bound, within in zip([*map(str, BUCKETS), "+Inf"], row, strict=False):
+                total += within
                 lines.append(f'apiserver_request_duration_seconds_bucket{{{labels},le="{bound}"}} {total:g}')
             lines.append(f"apiserver_request_duration_seconds_count{{{labels}}} {row[-2]:g}")
             lines.append(f"apiserver_request_duration_seconds_sum{{{labels}}} {row[-1]:g}")
