@@ -37,7 +37,7 @@ def json_patch(obj: Object, ops: Any) -> Object:
         for op in ops:
             document = _applied(document, op)
     except _Refused as refused:
-        raise Invalid(f"{REJECTED}: {refused}") from None
+        raise Invalid(f"{REJECTED}: {refused}", {}) from None
     if not isinstance(document, dict):
         raise Invalid(f"{REJECTED}: the patched document is not an object")
     return document
