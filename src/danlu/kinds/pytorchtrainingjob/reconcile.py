@@ -14,6 +14,8 @@ from danlu.kinds.pytorchtrainingjob.schema import PYTORCHTRAININGJOB
 from danlu.meta.kind import Object
 from danlu.runtime.reconcile import Outcome
 
+CONF = ("--rdzv_conf=", "--rdzv-conf=")
+
 
 def reconcile(obj: Object, observed: Observed, now: datetime) -> Outcome:
     return machine.reconcile(FLAVOUR, obj, observed, now)
@@ -25,8 +27,12 @@ def master(job: Job) -> Replica:
 
 
 def environment(job: Job, replica: Replica, ports: Ports) -> Mapping[str, str]:
-    if is_enabled(job.spec.get("torchrunConfig")):
-        return {}  # torchrun tells its processes itself
+    config = job.spec.get("torchrunConfig") or {}
+    if is_enabled(config):
+        # torchrun tells its processes itself. Where it starts several it gives each of them one thread, unless the
+        # variables are set; on the embedded node they are, from the pod's limit.
+        several = str(config.get("procPerNode") or 1) != "1"
+        return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1") if several else {}
     first = master(job)
     return {
         "MASTER_ADDR": first.name,
@@ -56,9 +62,12 @@ def torchrun(job: Job, replica: Replica, ports: Ports, container: Object) -> Non
         f"--local_addr={replica.name}",
     ]
     extra = list(config.get("extraOptions") or ())
-    if (config.get("rdzvBackend") or "c10d") == "c10d" and not any(word.startswith("--rdzv") for word in extra):
+    if (config.get("rdzvBackend") or "c10d") == "c10d":
         # Where pods share a network every one of them would take itself for the host.
-        options.append(f"--rdzv_conf=is_host={'true' if replica.name == first.name else 'false'}")
+        own = f"is_host={'true' if replica.name == first.name else 'false'}"
+        given = [word.partition("=")[2] for word in extra if word.startswith(CONF)]
+        extra = [word for word in extra if not word.startswith(CONF)]
+        options.append(f"--rdzv_conf={','.join([own, *given])}")
     if config.get("maxRestarts") is not None:
         options.append(f"--max_restarts={config['maxRestarts']}")
     container["command"] = ["torchrun", *options, *extra]

@@ -193,9 +193,18 @@ class _Look:
             note = restarts.note_replaced(self.job, state)
             if note is not None:
                 self.outcome.apply.append(note)
-                self._tell("Warning", "ErrorInPod", f"{self._error_in_pod(state)}; it is restarted")
+                self._tell_restart(state)
             if state.pod is not None:
                 self._remove(state.pod)
+
+    def _tell_restart(self, state: ReplicaState) -> None:
+        """With the last lines of its log: they go with the pod."""
+        if state.phase == replicas.SUCCEEDED:
+            self._tell("Normal", "Ended", f"Pod[{state.name}] has ended; it is restarted")
+            return
+        words = self._last_words([state])
+        text = f"{self._error_in_pod(state)}; it is restarted"
+        self._tell("Warning", "ErrorInPod", f"{text}\n{words}" if words else text)
 
     def _ports(self) -> ports.Ports:
         # A template's own port of that name is looked for in the training container of the first type.

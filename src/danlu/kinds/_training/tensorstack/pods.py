@@ -11,6 +11,7 @@ from danlu.meta.kind import Object
 
 DEBUG_COMMAND = ["sleep", "inf"]
 UNBUFFERED = "PYTHONUNBUFFERED"
+YIELDING = (UNBUFFERED, "OMP_NUM_THREADS", "MKL_NUM_THREADS")  # what the template says itself, counts
 
 
 def labels(job: Job, replica: Replica) -> dict[str, str]:
@@ -65,7 +66,8 @@ def _environment(flavour: Flavour, job: Job, replica: Replica, ports: Ports, spe
     for container in spec["containers"]:
         own = {entry["name"] for entry in container.get("env") or ()}
         # Progress is to be seen while it is made.
-        words = added if UNBUFFERED in own else {UNBUFFERED: "1", **added}
+        words = {UNBUFFERED: "1", **added}
+        words = {name: value for name, value in words.items() if name not in own or name not in YIELDING}
         children.add_environment([container], rendezvous.variables(words))
 
 
