@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--real", action="store_true", help="run tests/conformance on a real control plane (scripts/conformance)"
     )
-    parser.addoption("--rewrite", action="store_true", help="write golden files (*.output.yaml) anew; then read the diff")
+    parser.addoption(
+        "--rewrite", action="store_true", help="write golden files (*.output.yaml) anew; then read the diff"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -29,16 +32,17 @@ def need_kubectl() -> None:
 def make_danlu(need_kubectl: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Danlu]]:
     """Starts as many as a test asks for; all are stopped at the end."""
     made: list[Danlu] = []
+    others: list[Path] = []
 
     def make(
         *flags: str, user: int | None = None, start: bool = True, variables: dict[str, str] | None = None
     ) -> Danlu:
-        folder = tmp_path_factory.mktemp("danlu")
-        if user is not None:
-            for parent in [folder, *folder.parents]:
-                if parent == Path("/tmp"):
-                    break
-                parent.chmod(parent.stat().st_mode | 0o755)
+        if user is None:
+            folder = tmp_path_factory.mktemp("danlu")
+        else:  # pytest keeps its own folders for itself, again with every session that starts
+            folder = Path(tempfile.mkdtemp(prefix="danlu-test-"))
+            folder.chmod(0o755)
+            others.append(folder)
         danlu = Danlu(folder, *flags, user=user, variables=variables)
         made.append(danlu)
         if start:
@@ -48,3 +52,5 @@ def make_danlu(need_kubectl: None, tmp_path_factory: pytest.TempPathFactory) -> 
     yield make
     for danlu in made:
         danlu.command("down", check=False)
+    for folder in others:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -72,8 +72,8 @@ class Danlu:
             raise AssertionError(f"{' '.join(words)} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done
 
-    def terminal(self, command: str, timeout: float = TIMEOUT) -> str:
-        """A shell command as it looks to somebody at a terminal: stdout and stderr in one, lines ended as there."""
+    def terminal(self, command: str, *, when: str = "", keys: str = "", timeout: float = TIMEOUT) -> str:
+        """A shell command as it looks to somebody at a terminal, who types `keys` when they read `when`."""
         ours, theirs = pty.openpty()
         child = subprocess.Popen(
             ["bash", "-c", command], stdin=theirs, stdout=theirs, stderr=theirs, cwd=self.home, start_new_session=True,
@@ -86,6 +86,9 @@ class Danlu:
         try:
             while chunk := os.read(ours, 65536):
                 said += chunk
+                if when and when.encode() in said:
+                    os.write(ours, keys.encode())
+                    when = ""
         except OSError:
             pass  # EIO: the last process that had the terminal is gone
         finally:
