@@ -44,6 +44,7 @@ ROWS = [
     Row("gets_per_s", "gets, 16 in flight", "/s", True, 2),
     Row("list_2000_ms", "list of 2,000 ConfigMaps (1.8 MB)", "ms", False, 2),
     Row("deletes_per_s", "deletes, 16 in flight", "/s", True, 2),
+    Row("cpu_s", "processor time of the servers for the five above", "s", False, 2),
     Row("logs_s", "`kubectl logs` of 500 MB", "s", False, 1),
 ]
 
@@ -104,10 +105,12 @@ class Bench:
             figures.add("idle_percent", (server.cpu() - before) / 5 * 100)
 
     def _load(self, server: Server, prefix: str, figures: Figures, mode: str = "figures", *flags: str) -> None:
+        before = server.cpu()
         done = subprocess.run(
             [str(self.load), *server.load_flags, "-prefix", prefix, *flags, mode],
             stdout=subprocess.PIPE, check=True, timeout=600,
         )  # fmt: skip
+        figures.add("cpu_s", server.cpu() - before)
         for name, value in json.loads(done.stdout).items():
             figures.add(name, value)
 
@@ -154,7 +157,8 @@ class Bench:
 
 
 def say(text: str) -> None:
-    print(f"bench: {text}", flush=True)
+    """With the load average: where others are at work too, times say little, and processor time and ratios more."""
+    print(f"bench: {text} (load average {os.getloadavg()[0]:.1f})", flush=True)
 
 
 def number(value: float) -> str:
