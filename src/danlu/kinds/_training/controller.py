@@ -9,13 +9,14 @@ from weakref import WeakKeyDictionary
 from danlu.client.informer import Informer
 from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.ports import service_ports
+from danlu.kinds._training.replicas import FINISHED, phase_of
 from danlu.kinds.platform import PlatformSettings
 from danlu.meta import owners
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import EVENT, POD, SERVICE
 from danlu.runtime.controller import Controller
 from danlu.runtime.manager import Manager
-from danlu.runtime.pure import Children, observing_controller
+from danlu.runtime.pure import BY_CONTROLLER, Children, observing_controller
 from danlu.runtime.reconcile import Outcome, Refusal, Request
 
 Reconcile = Callable[[Object, Observed, datetime], Outcome]
@@ -46,7 +47,7 @@ def training_controller(
             services=children[SERVICE],
             others=[child for other in others for child in children[other]],
             events=[event for pod in mine for event in events.by_index(ABOUT, pod["metadata"]["uid"])],
-            taken_ports=TakenPorts(uid, services, bookings) if settings.shared_network else frozenset(),
+            taken_ports=TakenPorts(uid, services, pods, bookings) if settings.shared_network else frozenset(),
             refused=refused,
             settings=settings,
         )
@@ -81,11 +82,12 @@ class Bookings:
 
 
 class TakenPorts:
-    """The ports of all jobs but one; asked for a few numbers only, so never made into a set."""
+    """The ports of all other jobs that still run; asked for a few numbers only, so never made into a set."""
 
-    def __init__(self, uid: str, services: Informer, bookings: Bookings) -> None:
+    def __init__(self, uid: str, services: Informer, pods: Informer, bookings: Bookings) -> None:
         self._uid = uid
         self._services = services
+        self._pods = pods
         self._bookings = bookings
 
     def __contains__(self, port: object) -> bool:
@@ -93,9 +95,14 @@ class TakenPorts:
             return False
         for service in self._services.by_index(BY_PORT, port):
             owner = owners.controller_of(service)
-            if owner is not None and owner["uid"] != self._uid:
+            if owner is not None and owner["uid"] != self._uid and self._is_live(owner["uid"]):
                 return True
         return self._bookings.by_others(self._uid, port)
+
+    def _is_live(self, uid: str) -> bool:
+        """A job that has ended keeps its services, and needs their ports no more."""
+        pods = self._pods.by_index(BY_CONTROLLER, uid)
+        return not pods or any(phase_of(pod) not in FINISHED for pod in pods)
 
 
 # Controllers of one manager share the machine's ports.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from danlu.kinds._training.job import ALWAYS, EXIT_CODE, NEVER, ON_FAILURE, Job
-from danlu.kinds._training.replicas import FAILED, LAST_REPLACED, RESTARTS, SUCCEEDED, ReplicaState
+from danlu.kinds._training.replicas import FAILED, LAST_REPLACED, RESTARTS, ReplicaState
 from danlu.meta.clock import parse_time
 from danlu.meta.kind import Object
 
@@ -39,9 +39,7 @@ def is_permanent(state: ReplicaState, retryable: Retryable = by_signal) -> bool:
 
 
 def is_replaceable(state: ReplicaState, retryable: Retryable = by_signal) -> bool:
-    if state.phase == FAILED:
-        return not is_permanent(state, retryable)
-    return state.phase == SUCCEEDED and state.replica.role.restart == ALWAYS and state.exit_code not in (None, 0)
+    return state.phase == FAILED and not is_permanent(state, retryable)
 
 
 def pause_s(state: ReplicaState, now: datetime) -> float:
