@@ -161,6 +161,32 @@ async def test_a_higher_queue_takes_the_room(client: Client) -> None:
     assert events[0]["source"]["component"] == markers.SCHEDULER
 
 
+async def test_a_new_start_knows_the_groups_that_run(tmp_path: Path) -> None:
+    settings = ClusterSettings(data_dir=tmp_path / "danlu", port=0, run_controllers=True, run_node=False)
+    for first in (True, False):
+        cluster = Cluster(settings)
+        await cluster.start()
+        platform = await start_platform(cluster)
+        client = cluster.client
+        try:
+            if first:
+                await add_node(client, "n1", 4)
+                await add_queue(client, "small", quota={"requests": {GPU: 3}})
+                await add_group(client, "runs", 3, queue="small")
+                await all_placed(client, "runs", 3)
+                continue
+            await add_group(client, "more", 1, queue="small")
+            await group_told(client, "more", "quota of queue small: 1 nvidia.com/gpu asked at once, 0 of 3 left")
+            await client.delete(POD, "runs-0", "default", grace=0)
+            await all_placed(client, "more", 1)
+            await client.delete(POD, "more-0", "default", grace=0)
+            await add_pod(client, "runs-0", "runs")  # rejoins alone
+            await all_placed(client, "runs", 3)
+        finally:
+            await platform.stop()
+            await cluster.stop()
+
+
 async def test_too_long_in_the_queue(client: Client) -> None:
     await add_node(client, "n1", 4)
     await add_queue(client, "short", maxDuration="1h")

@@ -85,13 +85,14 @@ class GangReports:
     FIRST_S = 0.5
     AGAIN_S = 5.0
 
-    def __init__(self, report: Callable[[PodInfo, str], None]) -> None:
+    def __init__(self, report: Callable[[PodInfo, str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._report = report
+        self._clock = clock
         self._said: dict[str, tuple[str, float]] = {}  # gang → (words, when)
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def tell(self, key: str, pods: Iterable[PodInfo], refusal: GangRefusal) -> None:
-        now = time.monotonic()
+        now = self._clock()
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
@@ -112,7 +113,7 @@ class GangReports:
         self._timers.pop(key, None)
         if len(self._said) >= REMEMBERED:
             self._said.clear()
-        self._said[key] = (message, time.monotonic())
+        self._said[key] = (message, self._clock())
         for pod in pods:
             self._report(pod, message)
 
