@@ -553,8 +553,9 @@ class PodWorker:
         current = member.current
         if current is None or current.exit is None:
             return
-        await asyncio.to_thread(remove_tree, current.root)
-        await asyncio.to_thread(remove_tree, current.folder / "skeleton")
+        for layer in (current.root, current.folder / "skeleton"):
+            if layer.exists():  # most have been removed by the shim
+                await asyncio.to_thread(remove_tree, layer)
 
     async def _drop_oldest(self, member: Member) -> None:
         """Called before a restart: `kubectl logs --previous` reaches one run back, and nobody further."""
