@@ -232,6 +232,21 @@ def test_room_is_taken_back_from_lower_preemptible_lanes_only() -> None:
     assert world.on_node("m0")
 
 
+def test_two_gangs_clear_room_for_themselves_and_not_the_same_room_twice() -> None:
+    gangs = [Gang(f"d/{name}", name, 2, "prod" if name in "pq" else "dev") for name in "pquvw"]
+    world = GangWorld(gpu_nodes(6), gangs, LANES)
+    for name in "uvw":
+        world.add(name, f"{name}0", f"{name}1")
+        world.run()
+    world.add("p", "p0", "p1")
+    world.add("q", "q0", "q1")
+    world.run()
+    assert sorted(world.victims) == ["v0", "v1", "w0", "w1"]
+    world.gone("v0", "v1", "w0", "w1")
+    world.run()
+    assert all(world.on_node(name) for name in ("p0", "p1", "q0", "q1", "u0"))
+
+
 def test_what_an_elastic_gang_can_spare_goes_first() -> None:
     world = GangWorld(gpu_nodes(4), [Gang("d/p", "p", 1, "prod"), Gang("d/e", "e", 2, "dev")], LANES)
     world.add("e", "e0", "e1", "e2", "e3")

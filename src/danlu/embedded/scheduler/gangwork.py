@@ -238,7 +238,8 @@ class GangWork:
             count = f"{len(waited_for)} pod{'s' if len(waited_for) > 1 else ''} of lower queues"
             return GangRefusal(f"{refusal.message} {count} must end first.", refusal.wakes)
         self._give_up_claims(attempt.pods)
-        found = reclaim.plan(attempt, self._placer, self._lane, self._surplus)
+        going = set[str]().union(*self._clearing.values())
+        found = reclaim.plan(attempt, self._placer, self._lane, lambda key: self._surplus(key, going), going)
         if found is None:
             return refusal
         for pod in attempt.pods:
@@ -263,11 +264,12 @@ class GangWork:
             if self._cache.nominated:
                 self._cache.denominate(pod.uid)
 
-    def _surplus(self, key: str) -> tuple[int, int]:
+    def _surplus(self, key: str, going: set[str]) -> tuple[int, int]:
         gang = self._gangs.get(key)
         if gang is None or gang.roles:
             return 0, gang.priority if gang is not None else 0
-        return max(self.members(key) - gang.min_member, 0), gang.priority
+        staying = sum(1 for uid in self._members.get(key, ()) if uid not in going)
+        return max(staying - gang.min_member, 0), gang.priority
 
 
 # Stand for the names of the gang and of its pods in an answer that is shared.

@@ -7,7 +7,7 @@ out, the cache is as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from danlu.embedded.scheduler import gangs
@@ -43,14 +43,20 @@ Surplus = Callable[[str], tuple[int, int]]
 
 
 def plan(
-    attempt: Attempt, placer: Placer, lane_of: Callable[[str], Lane | None], surplus: Surplus
+    attempt: Attempt,
+    placer: Placer,
+    lane_of: Callable[[str], Lane | None],
+    surplus: Surplus,
+    going: Collection[str] = (),
 ) -> Clearing | None:
+    """`going`: uids of pods that are being evicted for others already."""
     own = attempt.lane
     if own is None:
         return None
     cache = placer.cache
-    leaving = [pod for pod, _ in cache.pods.values() if pod.deleting]
-    units = _units(_candidates(cache, own, lane_of), surplus)
+    leaving = [pod for pod, _ in cache.pods.values() if pod.deleting or pod.uid in going]
+    gone = {pod.uid for pod in leaving}
+    units = _units((pod for pod in _candidates(cache, own, lane_of) if pod.uid not in gone), surplus)
     if not units:
         return None
     with gangs.trial_on(cache):
@@ -92,7 +98,7 @@ def _candidates(cache: Cache, own: Lane, lane_of: Callable[[str], Lane | None]) 
     lanes: dict[str, bool] = {}
     found = []
     for pod, _ in cache.pods.values():
-        if not pod.lane or pod.deleting:
+        if not pod.lane:
             continue
         if pod.lane not in lanes:
             lane = lane_of(pod.lane)

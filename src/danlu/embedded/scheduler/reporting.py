@@ -58,6 +58,7 @@ class Reporter:
             body["conditions"] = [
                 {
                     "type": "PodScheduled",
+                    "observedGeneration": pod.pod["metadata"].get("generation"),
                     "status": "False",
                     "reason": reason,
                     "message": message,
