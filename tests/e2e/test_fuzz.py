@@ -198,6 +198,14 @@ def test_odd_targets(api: Api, target: str) -> None:
     assert b"Traceback" not in body
 
 
+def test_a_handshake_that_is_too_long_is_answered(api: Api) -> None:
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Version": "13"}
+    for size in (100, 20_000, 2_000_000):
+        target = "/api/v1/namespaces/default/pods/x/exec?command=" + "y" * size
+        status, body = send(api, "GET", target, Sec_WebSocket_Key="dGhlIHNhbXBsZSBub25jZQ==", **upgrade)
+        assert 400 <= status < 500, (size, status, body)
+
+
 def test_names_that_try_to_leave_their_place(api: Api) -> None:
     for name in ("..", ".", "a/b", "../x", "A", "-x", "x" * 254, "a\u0000b", "", "%2e%2e"):
         status, body = send(api, "POST", CONFIG_MAPS, json.dumps({"metadata": {"name": name}}).encode(), **JSON)
