@@ -226,6 +226,7 @@ def test_events_are_told_and_counted(kube: Kube) -> None:
         "nodeSelector": {"no": "such"}, "containers": [{"name": "main", "image": "busybox"}]}}  # fmt: skip
     kube("create", "-f", "-", stdin=stuck)
     kube.wait("the event", lambda: "FailedScheduling" in kube("events", "--for=pod/stuck"))
+    kube.until("pod/stuck", '{.status.conditions[?(@.type=="PodScheduled")].observedGeneration}', "1")
     found = kube.get("events", "--field-selector=involvedObject.name=stuck,reason=FailedScheduling")["items"]
     assert found[0]["type"] == "Warning"
     assert found[0]["involvedObject"]["kind"] == "Pod"

@@ -127,3 +127,12 @@ def test_a_default_storage_class_or_none(kube: Kube) -> None:
     assert kube.get("pvc", "c")["spec"]["storageClassName"] == ""
     problem = kube.fails("patch", "pvc", "c", "-p", '{"spec":{"accessModes":["ReadOnlyMany"]}}')
     assert "spec is immutable after creation except resources.requests" in problem
+
+
+def test_refusals_name_the_object_or_its_prefix(kube: Kube, pod: Callable[..., dict[str, Any]]) -> None:
+    made = pod("web-0", spec={"serviceAccountName": "none"})
+    made["metadata"]["generateName"] = "web-"
+    problem = kube.fails("create", "-f", "-", stdin=made)
+    assert f'pods "web-0" is forbidden: error looking up service account {kube.namespace}/none' in problem
+    del made["metadata"]["name"]
+    assert 'pods "web-" is forbidden: error looking up service account' in kube.fails("create", "-f", "-", stdin=made)

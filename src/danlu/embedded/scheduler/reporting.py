@@ -71,9 +71,7 @@ class Reporter:
         if body:
             patch = {"metadata": {"uid": pod.uid}, "status": body}
             with contextlib.suppress(errors.NotFound, errors.Conflict, errors.Invalid):
-                await self._client.patch(
-                    POD, pod.name, pod.namespace, patch, type="strategic", subresource="status"
-                )
+                await self._client.patch(POD, pod.name, pod.namespace, patch, type="strategic", subresource="status")
 
 
 class GangReports:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from danlu.embedded.storage.store import Store
 
 CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
+GENERATED = 5  # letters that the server adds to a generateName
 
 
 @dataclass(slots=True)
@@ -47,7 +48,8 @@ class Attributes:
         meta = (self.obj or {}).get("metadata") or {}
         prefix = meta.get("generateName") or ""
         name = self.name or meta.get("name") or prefix or "Unknown"
-        if self.mutating and prefix and self.operation == CREATE and name.startswith(prefix):
+        made_up = name.startswith(prefix) and len(name) == len(prefix) + GENERATED  # not so `web-0` of a StatefulSet
+        if self.mutating and prefix and self.operation == CREATE and made_up:
             name = prefix
         return resource_forbidden(kind.plural, kind.group, name, text)
 
