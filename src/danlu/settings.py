@@ -1,4 +1,9 @@
-"""One dataclass per component; unit, default and reason beside every field."""
+"""One dataclass per component; unit, default and reason beside every field.
+
+Variables of the environment that are read: DANLU_HOME (the data directory), DANLU_SANDBOX=none (pods without namespaces,
+to try out what locked-down machines have to live with), DANLU_TRACEBACK (an unexpected error of `danlu` shows where it
+happened), XDG_CACHE_HOME (built environments).
+"""
 
 from __future__ import annotations
 
