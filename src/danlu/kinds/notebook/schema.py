@@ -81,8 +81,8 @@ COLUMNS = (
 )
 RULES = (
     Rule(
-        "self.metadata.name.size() <= 52 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-        "a Notebook's name is part of its address and of its pods' labels: at most 52 characters, lower case letters, "
+        "self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+        "a Notebook's name is part of its address and of its pods' labels: at most 63 characters, lower case letters, "
         "digits and '-', beginning and ending with a letter or digit",
         at="",
     ),
