@@ -1,8 +1,8 @@
 """One dataclass per component; unit, default and reason beside every field.
 
-Variables of the environment that are read: DANLU_HOME (the data directory), DANLU_SANDBOX=none (pods without namespaces,
-to try out what locked-down machines have to live with), DANLU_TRACEBACK (an unexpected error of `danlu` shows where it
-happened), XDG_CACHE_HOME (built environments).
+Variables of the environment that are read: DANLU_HOME (the data directory), DANLU_SANDBOX=none (pods without
+namespaces, to try out what locked-down machines have to live with), DANLU_TRACEBACK (an unexpected error of `danlu`
+shows where it happened), XDG_CACHE_HOME (built environments).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NodeShare:
 @dataclass(slots=True)
 class ClusterSettings:
     data_dir: Path = field(default_factory=default_home)
-    host: str = "127.0.0.1"  # loopback: the admin's certificate lies in a file of this user, other machines have no business here
+    host: str = "127.0.0.1"  # loopback: what runs on this machine is the business of no other
     port: int = 6443  # Kubernetes' own; 0 takes any free one
     nodes: list[NodeShare] = field(default_factory=list)  # empty: one node, the whole machine
     images: str = "lenient"  # "strict": unknown images fail to pull, as they would in a cluster
