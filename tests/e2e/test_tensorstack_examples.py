@@ -1,4 +1,4 @@
-"""Examples 02 and 04 with real torch and TensorFlow: manifests as they are, fewer pictures than a user would take."""
+"""Examples 01, 02 and 04 with real JupyterLab, torch and TensorFlow; fewer pictures than users take."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
+from tests.kinds.notebooks import ask, run_cell, token
 from tests.running import ROOT, Danlu
 
 from danlu.embedded.node.images import Catalogue
@@ -82,6 +83,26 @@ def shown(danlu: Danlu, what: str, wanted: set[str]) -> None:
             return wanted <= {tag for tags in json.loads(answer.read()).values() for tag in tags}
 
     danlu.wait(f"{wanted} in {address}", look)
+
+
+async def test_example_01_trains_in_a_cell(danlu: Danlu) -> None:
+    need("torch")
+    danlu.kubectl("apply", "-f", str(EXAMPLES / "01-first-notebook/notebook.yaml"))
+    danlu.wait(
+        "JupyterLab", lambda: (get(danlu, "nb/mnist").get("status") or {}).get("phase") == "Running", timeout=180
+    )
+    notebook = get(danlu, "nb/mnist")
+    script = (EXAMPLES / "01-first-notebook/torch_mnist.py").read_text()
+    few = script.replace('get("PICTURES", "60000")', 'get("PICTURES", "3000")').replace(
+        '"EPOCHS", "2"', '"EPOCHS", "1"'
+    )
+    said = await run_cell(notebook, token(danlu, notebook), few)
+    found = re.search(r"Epoch 1/1 accuracy=(0\.\d+)", said)
+    assert found is not None, said
+    assert float(found[1]) > 0.8
+    names = [one["name"] for one in ask(notebook, "api/contents", token(danlu, notebook))["content"]]
+    assert "model_state_dict.pt" in names
+    danlu.kubectl("patch", "nb", "mnist", "--type", "merge", "-p", '{"spec":{"suspend":true}}')
 
 
 def test_example_02_trains_on_four_workers(danlu: Danlu) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import subprocess
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
+from urllib.request import urlopen
 
 import pytest
 import yaml
+from tests.kinds.notebooks import ask, run_cell, token
 from tests.running import ROOT, Danlu
 
 from danlu.embedded.node.images import Catalogue
@@ -64,20 +63,6 @@ def notebook(danlu: Danlu) -> dict[str, Any]:
     return get(danlu, "nb/mnist")
 
 
-def token(danlu: Danlu, notebook: dict[str, Any]) -> str:
-    secret = get(danlu, f"secret/{notebook['status']['tokenSecret']}")
-    return base64.b64decode(secret["data"]["token"]).decode()
-
-
-def ask(notebook: dict[str, Any], path: str, token: str, method: str = "GET", body: Any = None) -> Any:
-    address = notebook["status"]["url"].removesuffix("lab")
-    headers = {"Authorization": f"token {token}", "Content-Type": "application/json"}
-    data = json.dumps(body).encode() if body is not None else None
-    with urlopen(Request(f"{address}{path}", data, headers, method=method), timeout=60) as answer:
-        text = answer.read()
-    return json.loads(text) if text else None
-
-
 def test_jupyterlab_answers_through_the_service_proxy(danlu: Danlu, notebook: dict[str, Any]) -> None:
     service = notebook["status"]["tokenSecret"].replace("notebook-", "notebook-http-")
     proxy = f"/api/v1/namespaces/default/services/{service}:http/proxy"
@@ -99,28 +84,8 @@ def test_home_is_the_claim_and_terminals_are_on(danlu: Danlu, notebook: dict[str
 
 
 async def test_a_cell_runs_in_a_kernel(danlu: Danlu, notebook: dict[str, Any]) -> None:
-    from websockets.asyncio.client import connect
-
-    secret = token(danlu, notebook)
-    kernel = ask(notebook, "api/kernels", secret, "POST", {"name": "python3"})["id"]
-    address = notebook["status"]["url"].removesuffix("lab").replace("http://", "ws://")
-    message = {
-        "header": {"msg_id": uuid.uuid4().hex, "msg_type": "execute_request", "username": "", "session": "s",
-                   "version": "5.3", "date": "2026-01-02T03:04:05Z"},
-        "parent_header": {}, "metadata": {}, "channel": "shell",
-        "content": {"code": "import torch; print(torch.ones(2).sum().item())", "silent": False, "allow_stdin": False},
-    }  # fmt: skip
-    said = ""
-    async with connect(f"{address}api/kernels/{kernel}/channels?token={secret}", open_timeout=60) as socket:
-        await socket.send(json.dumps(message))
-        while True:
-            answer = json.loads(await socket.recv())
-            if answer["header"]["msg_type"] == "stream":
-                said += answer["content"]["text"]
-            if answer["header"]["msg_type"] == "execute_reply":
-                break
-    assert said == "2.0\n"
-    ask(notebook, f"api/kernels/{kernel}", secret, "DELETE")
+    code = "import torch; print(torch.ones(2).sum().item())"
+    assert await run_cell(notebook, token(danlu, notebook), code) == "2.0\n"
 
 
 def test_ssh_with_a_key_from_a_secret(danlu: Danlu, notebook: dict[str, Any], tmp_path: Path) -> None:
