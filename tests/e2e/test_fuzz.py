@@ -202,7 +202,7 @@ def test_a_handshake_that_is_too_long_is_answered(api: Api) -> None:
     upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Version": "13"}
     for size in (100, 20_000, 2_000_000):
         target = "/api/v1/namespaces/default/pods/x/exec?command=" + "y" * size
-        status, body = send(api, "GET", target, Sec_WebSocket_Key="dGhlIHNhbXBsZSBub25jZQ==", **upgrade)
+        status, body = send(api, "GET", target, None, Sec_WebSocket_Key="dGhlIHNhbXBsZSBub25jZQ==", **upgrade)
         assert 400 <= status < 500, (size, status, body)
 
 
