@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import tempfile
 import time
@@ -38,6 +39,7 @@ class Row:
 
 ROWS = [
     Row("start_s", "start to first `kubectl get ns`", "s", False, 4),
+    Row("start_cpu_s", "processor time of the servers until then", "s", False, 4),
     Row("memory_mb", f"memory {SETTLE_SECONDS} s after that (PSS, all processes)", "MB", False, 4),
     Row("creates_per_s", "ConfigMap creates, 16 in flight, 10 watchers", "/s", True, 2),
     Row("events_per_s", "watch events to those 10 watchers", "/s", True, 2),
@@ -59,8 +61,7 @@ class Figures:
         self.seen.setdefault(name, []).extend(values)
 
     def middle(self, name: str) -> float:
-        values = sorted(self.seen[name])
-        return values[len(values) // 2]
+        return statistics.median(self.seen[name])
 
 
 class Bench:
@@ -99,6 +100,7 @@ class Bench:
 
     def _start(self, server: Server, figures: Figures) -> None:
         figures.add("start_s", server.start())
+        figures.add("start_cpu_s", server.cpu())
         time.sleep(SETTLE_SECONDS)
         figures.add("memory_mb", server.memory() / 1e6)
         if isinstance(server, Danlu):
@@ -218,7 +220,8 @@ def main() -> None:
     shutil.rmtree(folder)
     lines = ["", *comparison(bench)]
     if not arguments.quick:
-        lines += ["", f"With {OBJECTS:,} more objects and {FINISHED_JOBS * 4:,} finished pods stored:", "", *flatness(bench)]
+        filled = f"With {OBJECTS:,} more objects and {FINISHED_JOBS * 4:,} finished pods stored:"
+        lines += ["", filled, "", *flatness(bench)]
     print("\n".join(lines))
     if arguments.json:
         kept = {"real": bench.real, "ours": bench.ours, "empty": bench.empty, "full": bench.full}
