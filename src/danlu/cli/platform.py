@@ -5,6 +5,8 @@ The embedded scheduler also plays the T9k scheduler: it is handed the rules that
 
 from __future__ import annotations
 
+import os
+
 from danlu.embedded.cluster import Cluster
 from danlu.kinds import registry
 from danlu.kinds._gang.markers import POD_GROUP, QUEUE
@@ -14,7 +16,7 @@ from danlu.kinds.queue import default
 from danlu.meta.wellknown import NAMESPACE
 from danlu.runtime.manager import Manager
 
-EMBEDDED = PlatformSettings(shared_network=True, gang="t9k", autoscaling=False)
+EMBEDDED = PlatformSettings(shared_network=True, shared_cores=os.cpu_count() or 1, gang="t9k", autoscaling=False)
 KINDS = (*registry.REGISTRY, *registry.T9K_SCHEDULER)
 
 

@@ -19,6 +19,8 @@ class PlatformSettings:
 
     # Pods of one node share its network (the embedded node): two jobs must not use the same port.
     shared_network: bool = False
+    # Cores that all pods of a job share, where they run on one machine; 0: every pod has a node's cores.
+    shared_cores: int = 0
     # Which engine places the pods of a job together: "none", "t9k" (embedded), "volcano",
     # "coscheduling", "kube", "kueue"
     gang: str = "none"

@@ -9,6 +9,7 @@ from danlu.meta import objects, owners
 from danlu.meta.kind import Object
 
 IN_PLACE = (ALWAYS, ON_FAILURE, NEVER)
+THREADS = "OMP_NUM_THREADS"
 
 
 def pod(
@@ -88,6 +89,17 @@ def add_environment(containers: Iterable[Object], environment: list[Object]) -> 
     """After the user's own: of two variables of one name the later one counts."""
     for container in containers:
         container["env"] = [*(container.get("env") or ()), *environment]
+
+
+def share_cores(containers: Iterable[Object], cores: int, replicas: int) -> None:
+    """Replicas on one machine divide its cores. A limit on cpu or a variable of the user's says it better."""
+    if not cores or replicas < 2:
+        return
+    for container in containers:
+        limits = (container.get("resources") or {}).get("limits") or {}
+        names = {one.get("name") for one in container.get("env") or ()}
+        if "cpu" not in limits and THREADS not in names:
+            container.setdefault("env", []).append({"name": THREADS, "value": str(max(1, cores // replicas))})
 
 
 def ports_for_service(container: Object) -> list[Object]:

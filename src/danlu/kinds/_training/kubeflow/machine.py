@@ -271,6 +271,7 @@ class _Look:
         everywhere = self.flavour.environment_everywhere
         targets = pod["spec"]["containers"] if everywhere else [training]
         children.add_environment(targets, self.flavour.environment(self.job, replica, planned))
+        children.share_cores([training], self.observed.settings.shared_cores, self.job.total)
         return pod
 
     def _service(self, replica: Replica, pod: Object) -> Object:
