@@ -165,7 +165,7 @@ class Cluster:
             offers = self.agent.offers
             cores = sum(offer.cpu_milli for offer in offers) / 1000
             memory = sum(offer.memory for offer in offers) / 2**30
-            facts["nodes"] = f"{len(offers)} ({cores:g} cores, {memory:.0f} GiB memory)"
+            facts["nodes"] = f"{len(offers)} ({cores:.3g} cores, {memory:.0f} GiB memory)"
             facts["pods"] = self.agent.capabilities.reason
         return facts
 

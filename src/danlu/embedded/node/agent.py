@@ -122,6 +122,7 @@ class Agent:
         for offer in self.offers:
             self._contexts[offer.name] = self._context(offer.name, addresses, catalogue)
             await self._register(offer)
+        await self._mark_absent()
         if self._pods is not None:
             await self._pods.synced()
             self._pods.add_handler(self._heard)
@@ -210,6 +211,13 @@ class Agent:
             await self._renew(offer)
         except errors.ApiError as error:
             log.warning("lease of node %s: %s; the heartbeat will try again", offer.name, error)
+
+    async def _mark_absent(self) -> None:
+        """Nodes of an earlier start that this one does not have would look Ready until their lease ran out."""
+        own = {offer.name for offer in self.offers}
+        for node in (await self.client.list(NODE)).items:
+            if nodeobject.is_left_over(node, own):
+                await self.client.update_status(NODE, {**node, "status": nodeobject.absent(node, now_rfc3339())})
 
     async def _write_node(self, offer: Offer) -> None:
         old = self._nodes[offer.name].get("status") or {}

@@ -30,6 +30,8 @@ CONDITIONS = {
     ),
 }
 
+EMBEDDED = "danlu.io/embedded"  # annotation of nodes that this program runs itself
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -72,7 +74,7 @@ def new(offer: Offer) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": offer.name, "labels": labels(offer), "annotations": {"danlu.io/embedded": "true"}},
+        "metadata": {"name": offer.name, "labels": labels(offer), "annotations": {EMBEDDED: "true"}},
         "spec": {},
     }
 
@@ -112,6 +114,20 @@ def _conditions(old: list[Object], pressures: set[str], now: str) -> list[Object
         found, "Ready", "True", "KubeletReady", "kubelet is posting ready status", now, lastHeartbeatTime=now
     )
     return found
+
+
+def is_left_over(node: Object, own: set[str]) -> bool:
+    """A node of an earlier start of this danlu that this one was not given."""
+    return EMBEDDED in (node["metadata"].get("annotations") or {}) and node["metadata"]["name"] not in own
+
+
+def absent(node: Object, now: str) -> Object:
+    """The status of a node that is not there: nothing new is placed on it, what it ran is kept to be looked at."""
+    status: Object = dict(node.get("status") or {})
+    found = [dict(condition) for condition in status.get("conditions") or ()]
+    text = "danlu was started without this node; start it with --nodes as before, or `kubectl delete node` it"
+    conditions.set(found, "Ready", "False", "NodeAbsent", text, now, lastHeartbeatTime=now)
+    return {**status, "conditions": found}
 
 
 def storage_of(data_dir: Path) -> int:
