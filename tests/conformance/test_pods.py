@@ -203,13 +203,15 @@ def test_hooks_and_grace(kube: Kube, pod: Make) -> None:
     with kube.started("logs", "-f", "polite") as following:
         kube.wait("the hook", lambda: kube.run("exec", "polite", "--", "cat", "/v/a", check=False).stdout == "begun\n")
         kube("delete", "pod", "polite", "--wait=false")
-        assert kube.value("pod/polite", "{.metadata.deletionGracePeriodSeconds}") == "20"
         said, _ = following.communicate(timeout=30)
     assert said.split() == ["begun", "stopping", "term"]
     kube.gone("pod/polite")
     kube("delete", "pod", "deaf", "--timeout=15s")
     kube.apply(pod("forced", "trap '' TERM; while :; do sleep 0.1; done", spec={"terminationGracePeriodSeconds": 300}))
     kube.running("forced")
+    kube("delete", "pod", "forced", "--wait=false")
+    assert kube.value("pod/forced", "{.metadata.deletionGracePeriodSeconds}") == "300"
+    assert "Terminating" in kube("get", "pod", "forced")
     kube("delete", "pod", "forced", "--force", "--grace-period=0", "--timeout=15s")
 
 
