@@ -46,9 +46,7 @@ def kubectl(cluster: Cluster, tmp_path: Path) -> Kubectl:
 
     async def run(*words: str, stdin: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "KUBECONFIG": str(cluster.directory.kubeconfig), "HOME": str(tmp_path)}
-        process = await asyncio.create_subprocess_exec(
-            program, *words, stdin=-1, stdout=-1, stderr=-1, env=environment
-        )
+        process = await asyncio.create_subprocess_exec(program, *words, stdin=-1, stdout=-1, stderr=-1, env=environment)
         out, err = await asyncio.wait_for(process.communicate(stdin.encode()), 60)
         result = subprocess.CompletedProcess(words, process.returncode or 0, out.decode(), err.decode())
         if check and result.returncode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from danlu.client.client import Client
 from danlu.embedded.apiserver.auth import bootstrap as rights
@@ -57,7 +58,9 @@ def wanted() -> list[tuple[Kind, Object]]:
         (wellknown.STORAGE_CLASS, _storage_class()),
         (
             wellknown.PRIORITY_CLASS,
-            _priority_class("system-cluster-critical", 2_000_000_000, "For parts without which the cluster does not work."),
+            _priority_class(
+                "system-cluster-critical", 2_000_000_000, "For parts without which the cluster does not work."
+            ),
         ),
         (
             wellknown.PRIORITY_CLASS,
@@ -69,19 +72,15 @@ def wanted() -> list[tuple[Kind, Object]]:
 
 async def ensure(client: Client, store: Store) -> None:
     """Makes what is missing and leaves alone what is there: users may have changed it."""
-    await _create_missing(
-        client, store, [(wellknown.NAMESPACE, {"metadata": {"name": name}}) for name in NAMESPACES]
-    )
+    await _create_missing(client, store, [(wellknown.NAMESPACE, {"metadata": {"name": name}}) for name in NAMESPACES])
     await _create_missing(client, store, wanted())
 
 
 async def _create_missing(client: Client, store: Store, objects: list[tuple[Kind, Object]]) -> None:
     async def create(kind: Kind, obj: Object) -> None:
         meta = obj["metadata"]
-        try:
+        with contextlib.suppress(AlreadyExists):
             await client.create(kind, obj, meta.get("namespace"))
-        except AlreadyExists:
-            pass
 
     missing = [
         create(kind, obj)

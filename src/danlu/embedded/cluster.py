@@ -67,7 +67,7 @@ class Cluster:
         await self._start_parts()
 
     def _bind(self) -> socket.socket:
-        """"Any free port" means the one of last time if it is still free: kubeconfigs and pods know it."""
+        """ "Any free port" means the one of last time if it is still free: kubeconfigs and pods know it."""
         settings = self.settings
         if settings.port == 0 and self.directory.last_port:
             with contextlib.suppress(OSError):
@@ -93,9 +93,7 @@ class Cluster:
         )
         await bootstrap.ensure(self.client, store)
         await self.listener.start()
-        kubeconfig.write(
-            directory.kubeconfig, kubeconfig.admin_config(self.url, certificates.authority_pem(), admin)
-        )
+        kubeconfig.write(directory.kubeconfig, kubeconfig.admin_config(self.url, certificates.authority_pem(), admin))
         directory.describe(Running(os.getpid(), self.url, clock.now_rfc3339(), __version__))
 
     def _make_server(self, store: Store, certificates: Certificates) -> Server:
@@ -106,7 +104,9 @@ class Cluster:
         # The salt keeps two clusters on one machine from giving the same address to services of the same name.
         further = [ServiceAddresses(store, salt=str(self.directory.root)), crds.Naming(store)]
         chain = admission.standard_chain(store, authorizer, further)
-        server = Server(store, registry, authorizer, Authenticator(authorizer, accounts, static), chain, pages(), Metrics())
+        server = Server(
+            store, registry, authorizer, Authenticator(authorizer, accounts, static), chain, pages(), Metrics()
+        )
         crds.CustomKinds(store, registry)
         return server
 

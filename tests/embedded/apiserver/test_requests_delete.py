@@ -106,9 +106,7 @@ async def test_a_binding_is_said_once_and_owned_by_nobody(ask: Ask) -> None:
     assert bound["spec"]["nodeName"] == "n"
     assert bound["metadata"]["managedFields"] == made["metadata"]["managedFields"]
     again = await ask("POST", f"{NAMESPACE}/pods/p/binding", binding)
-    assert again.message == (
-        'Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n"'
-    )
+    assert again.message == ('Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n"')
     evicted = await ask("POST", f"{NAMESPACE}/pods/p/eviction", {"metadata": {"name": "q"}})
     assert evicted.message == "name in URL does not match name in Eviction object"
     assert (await ask("POST", f"{NAMESPACE}/pods/p/eviction", {"metadata": {"name": "p"}})).status == 201

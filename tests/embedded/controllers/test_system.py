@@ -285,9 +285,7 @@ async def test_endpoints_follow_pods(manager: Manager, client: Client) -> None:
     assert kept["metadata"]["labels"]["tier"] == "front"
     assert [entry["conditions"]["ready"] for entry in kept["endpoints"]] == [True, False]
     await client.delete(POD, "a", "default", grace=0)
-    await until(
-        lambda: client.get(ENDPOINTS, "web", "default"), lambda found: "addresses" not in found["subsets"][0]
-    )
+    await until(lambda: client.get(ENDPOINTS, "web", "default"), lambda found: "addresses" not in found["subsets"][0])
     await client.delete(SERVICE, "web", "default")
     await gone(client, ENDPOINTS, "web")
     await until(
@@ -481,9 +479,7 @@ async def test_taints_follow_conditions_and_pods_are_moved(manager: Manager, cli
         ("not-ready", "NoExecute"),
         ("disk-pressure", "NoSchedule"),
     }
-    await until(
-        lambda: client.get(POD, "goes", "default"), lambda found: found["metadata"].get("deletionTimestamp")
-    )
+    await until(lambda: client.get(POD, "goes", "default"), lambda found: found["metadata"].get("deletionTimestamp"))
     assert not (await client.get(POD, "stays", "default"))["metadata"].get("deletionTimestamp")
     status = {"conditions": [{"type": "Ready", "status": "True"}]}
     await client.update_status(NODE, {**await client.get(NODE, "n1"), "status": status})
@@ -491,9 +487,7 @@ async def test_taints_follow_conditions_and_pods_are_moved(manager: Manager, cli
     assert made
 
 
-async def test_a_silent_node_is_unreachable(
-    manager: Manager, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_silent_node_is_unreachable(manager: Manager, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     made = await client.create(NODE, {"metadata": {"name": "n1"}})
     status = {"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}]}
     await client.update_status(NODE, {**made, "status": status})
@@ -521,9 +515,7 @@ async def test_finished_jobs_expire(manager: Manager, client: Client) -> None:
     }
     job = await client.create(JOB, body)
     now = job["metadata"]["creationTimestamp"]
-    told = [
-        {"type": type, "status": "True", "lastTransitionTime": now} for type in ("SuccessCriteriaMet", "Complete")
-    ]
+    told = [{"type": type, "status": "True", "lastTransitionTime": now} for type in ("SuccessCriteriaMet", "Complete")]
     status = {"conditions": told, "startTime": now, "completionTime": now, "succeeded": 1}
     await client.update_status(JOB, {**job, "status": status})
     await gone(client, JOB, "done")

@@ -137,9 +137,7 @@ def test_quota_makes_a_gang_wait_and_says_so() -> None:
     world.add("c", *(f"c{i}" for i in range(5)))
     world.run()
     assert world.placed == ["a0", "a1", "a2"]
-    assert world.said["b0"] == (
-        "group b waits for quota of queue small: 2 nvidia.com/gpu asked at once, 1 of 4 left"
-    )
+    assert world.said["b0"] == ("group b waits for quota of queue small: 2 nvidia.com/gpu asked at once, 1 of 4 left")
     assert world.said["c0"] == (
         "group c can never run in queue small: 5 nvidia.com/gpu asked at once, the queue's quota is 4"
     )

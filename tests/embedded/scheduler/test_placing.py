@@ -149,9 +149,7 @@ def test_topology_spread() -> None:
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app": "x"}},
     }
-    placed = [
-        world.place(pod(f"p{i}", labels={"app": "x"}, topologySpreadConstraints=[rule])) for i in range(10)
-    ]
+    placed = [world.place(pod(f"p{i}", labels={"app": "x"}, topologySpreadConstraints=[rule])) for i in range(10)]
     zones = Counter(world.cache.real[name].labels["zone"] for name in placed)
     assert zones == {"a": 5, "b": 5}
     for name in ("n1", "n3"):

@@ -173,7 +173,7 @@ def test_a_newer_data_directory_is_left_alone(path: Path) -> None:
     database.execute("INSERT INTO facts VALUES ('format', 999)")
     database.commit()
     database.close()
-    with pytest.raises(DataDirectoryError, match="newer Danlu.*--data-dir"):
+    with pytest.raises(DataDirectoryError, match=r"newer Danlu.*--data-dir"):
         SqliteJournal(path)
 
 

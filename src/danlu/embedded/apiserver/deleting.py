@@ -149,7 +149,16 @@ async def remove(call: Call, served: ServedKind, stored: Stored, options: Option
     obj = encoding.object_of(served, stored)
     call.server.admission.validate(
         Attributes(
-            "DELETE", served, stored.namespace, stored.name, "", None, obj, call.user, options.dry_run, call.warnings,
+            "DELETE",
+            served,
+            stored.namespace,
+            stored.name,
+            "",
+            None,
+            obj,
+            call.user,
+            options.dry_run,
+            call.warnings,
             options.raw or {},
         )
     )

@@ -193,9 +193,7 @@ def _one_of_each_owner(call: Call, meta: Object) -> None:
 def match_name(call: Call, meta: Object) -> None:
     name = meta.get("name")
     if not name:
-        raise BadRequest(
-            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
-        )
+        raise BadRequest(f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided")
     if name != call.name:
         raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
 

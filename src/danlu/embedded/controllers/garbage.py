@@ -299,4 +299,3 @@ class GarbageCollector(Controller):
             await write
         except errors.NotFound:
             return  # somebody else was quicker
-

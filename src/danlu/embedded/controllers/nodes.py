@@ -175,9 +175,7 @@ class NodeController:
         meta = pod["metadata"]
         try:
             patch = {"metadata": {"uid": meta["uid"]}, "status": {"conditions": [body]}}
-            await self.client.patch(
-                POD, meta["name"], meta["namespace"], patch, type="strategic", subresource="status"
-            )
+            await self.client.patch(POD, meta["name"], meta["namespace"], patch, type="strategic", subresource="status")
         except (errors.NotFound, errors.Conflict):
             return
         self.events.warning(pod, "NodeNotReady", "Node is not ready")
@@ -224,9 +222,7 @@ class NodeController:
         self.events.normal(pod, "TaintManagerEviction", f"Marking for deletion Pod {name}")
         try:
             patch = {"metadata": {"uid": meta["uid"]}, "status": {"conditions": [condition]}}
-            await self.client.patch(
-                POD, meta["name"], meta["namespace"], patch, type="strategic", subresource="status"
-            )
+            await self.client.patch(POD, meta["name"], meta["namespace"], patch, type="strategic", subresource="status")
             await self.client.delete(POD, meta["name"], meta["namespace"], uid=meta["uid"])
         except (errors.NotFound, errors.Conflict):
             return

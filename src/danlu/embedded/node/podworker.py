@@ -521,7 +521,7 @@ class PodWorker:
         if self.view.verdict is not None or (deleting and not self._removed):
             for member in self._members:
                 member.view.waiting = member.view.waiting if member.view.ended is None else None
-        # Before the status is written: the scheduler gives the GPUs to another pod as soon as it reads that this one ended.
+        # Before the status is written: the scheduler gives the GPUs away as soon as it reads that this pod ended.
         self.context.release_devices(self.uid)
         if not self._removed and not status.is_terminal(self.pod):
             self.view.sandbox_ready = bool(self.view.pod_ip)

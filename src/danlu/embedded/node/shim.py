@@ -273,7 +273,7 @@ class Shim:
             self._end_input()
 
     def _end_input(self) -> None:
-        """The first who types and stops ends the input of a `stdinOnce` container, whether or not they go on reading."""
+        """The first who types and stops ends the input of a `stdinOnce` container, also when they go on reading."""
         if self.spec["stdin_once"] and self.stdin >= 0 and self.stdin != self.console:
             os.close(self.stdin)
             self.stdin = -1

@@ -86,9 +86,7 @@ class Binder:
         }
         try:
             patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}}
-            await self._client.patch(
-                POD, victim.name, victim.namespace, patch, type="strategic", subresource="status"
-            )
+            await self._client.patch(POD, victim.name, victim.namespace, patch, type="strategic", subresource="status")
             await self._client.delete(POD, victim.name, victim.namespace, uid=victim.uid)
         except (errors.NotFound, errors.Conflict):
             return  # gone already, which is what was wanted

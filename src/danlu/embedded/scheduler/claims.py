@@ -21,9 +21,7 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 NODE_CONFLICT = Refusal(("node(s) didn't match PersistentVolume's node affinity",), True, ON_VOLUME)
 NO_VOLUME = Refusal(("node(s) didn't find available persistent volumes to bind",), True, ON_VOLUME)
-VOLUME_GONE = Refusal(
-    ("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",), True, ON_VOLUME
-)
+VOLUME_GONE = Refusal(("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",), True, ON_VOLUME)
 
 
 class VolumeView(Protocol):

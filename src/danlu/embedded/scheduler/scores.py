@@ -163,9 +163,7 @@ def _spread_score(
 def spread(pod: PodInfo, nodes: Nodes, cache: Cache) -> list[int] | None:
     """Soft constraints of the pod; without any, siblings of one ReplicaSet or StatefulSet keep apart."""
     if pod.soft_spread:
-        parts = [
-            _spread_score(pod, c, nodes, cache, spread_tally(cache, pod.namespace, c)) for c in pod.soft_spread
-        ]
+        parts = [_spread_score(pod, c, nodes, cache, spread_tally(cache, pod.namespace, c)) for c in pod.soft_spread]
         ignored = [any(c.topology not in node.labels for c in pod.soft_spread) for node in nodes]
     elif not pod.spread and pod.owner and (siblings := cache.siblings(pod)):
         parts = [_spread_score(pod, c, nodes, cache, siblings) for c in DEFAULT_SPREAD]
@@ -192,9 +190,7 @@ def best(pod: PodInfo, nodes: Nodes, cache: Cache, *, pack: bool = False) -> Nod
     if len(nodes) == 1:
         return nodes[0]
     sign = -1 if pack else 1
-    totals = [
-        sign * free + even for free, even in zip(least_allocated(pod, nodes), balanced(pod, nodes), strict=True)
-    ]
+    totals = [sign * free + even for free, even in zip(least_allocated(pod, nodes), balanced(pod, nodes), strict=True)]
     for weight, scores in (
         (TAINT_WEIGHT, taints(pod, nodes)),
         (NODE_AFFINITY_WEIGHT, node_affinity(pod, nodes)),

@@ -83,9 +83,7 @@ def of_quota(gang: Gang, lane: Lane | None, pods: Sequence[PodInfo], needed: int
 def of_free_room(pods: Sequence[PodInfo], needed: int, cache: Cache) -> str:
     """Too little even if it could be cut to measure: saves a search that must fail."""
     for name, wanted in sorted(least_sums(pods, needed).items()):
-        free = sum(
-            max(node.allocatable.get(name, 0) - node.requested.get(name, 0), 0) for node in cache.real.values()
-        )
+        free = sum(max(node.allocatable.get(name, 0) - node.requested.get(name, 0), 0) for node in cache.real.values())
         if wanted > free:
             return f"{amount(name, wanted)} asked at once, {bare_amount(name, free)} free"
     return ""
@@ -107,9 +105,7 @@ def for_ever(pods: Sequence[PodInfo], needed: int, members: Iterable[str], cache
     largest: Mapping[str, int] = {
         name: max(node.allocatable.get(name, 0) for node in nodes) for name in {n for p in pods for n in p.request}
     }
-    too_large = [
-        (pod, name) for pod in pods for name, wanted in sorted(pod.request.items()) if wanted > largest[name]
-    ]
+    too_large = [(pod, name) for pod in pods for name, wanted in sorted(pod.request.items()) if wanted > largest[name]]
     if too_large and len(pods) - len({pod.uid for pod, _ in too_large}) < max(needed, 1):
         pod, name = too_large[0]
         return (

@@ -103,9 +103,7 @@ class SqliteJournal:
             if len(self._queue) == 1:
                 self._wake.notify()
 
-    def _write(
-        self, loop: asyncio.AbstractEventLoop, done: Callable[[list[Change], Exception | None], None]
-    ) -> None:
+    def _write(self, loop: asyncio.AbstractEventLoop, done: Callable[[list[Change], Exception | None], None]) -> None:
         while True:
             with self._wake:
                 while not self._queue and not self._closing:
