@@ -85,4 +85,6 @@ def ended_at(pod: Object | None) -> datetime | None:
         for one in status.get("containerStatuses") or ()
         if (terminated := (one.get("state") or {}).get("terminated")) and terminated.get("finishedAt")
     ]
+    if not times and status.get("startTime"):
+        times = [status["startTime"]]  # its node would not take it: it never ran
     return max(map(parse_time, times)) if times else None

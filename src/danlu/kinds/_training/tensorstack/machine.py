@@ -21,6 +21,14 @@ from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Object
 from danlu.runtime.reconcile import Creation, EventNote, Outcome
 
+REJECTED_PAUSE_S = 2.0  # a node that had no room for a pod may have it when another has really gone
+
+
+def _never_ran(state: ReplicaState) -> bool:
+    """Its node would not take it: it failed without any of its containers having been made."""
+    status = (state.pod or {}).get("status") or {}
+    return state.phase == replicas.FAILED and bool(status.get("reason")) and not status.get("containerStatuses")
+
 
 def reconcile(flavour: Flavour, obj: Object, observed: Observed, now: datetime) -> Outcome:
     return _Look(flavour, obj, observed, now).run()
@@ -89,7 +97,9 @@ class _Look:
         again: list[ReplicaState] = []
         lost: list[ReplicaState] = []
         for state in self.states:
-            if not self._wants_restart(state):
+            if _never_ran(state):
+                again.append(state)  # no failure of the replica's: not counted, and whatever its policy
+            elif not self._wants_restart(state):
                 if state.phase == replicas.FAILED:
                     lost.append(state)
             elif state.counted or left > 0:
@@ -186,6 +196,9 @@ class _Look:
 
     def _replace(self, again: list[ReplicaState]) -> None:
         for state in again:
+            if _never_ran(state):
+                self._replace_rejected(state)
+                continue
             wait = restarts.pause_s(state, self.now)
             if wait > 0:
                 self._look_again(wait)
@@ -196,6 +209,18 @@ class _Look:
                 self._tell_restart(state)
             if state.pod is not None:
                 self._remove(state.pod)
+
+    def _replace_rejected(self, state: ReplicaState) -> None:
+        assert state.pod is not None
+        status = state.pod["status"]
+        began = restarts.ended_at(state.pod)
+        wait = REJECTED_PAUSE_S - (self.now - began).total_seconds() if began else 0.0
+        if wait > 0:
+            self._look_again(wait)
+            return
+        text = f"Pod[{state.name}] was not run by its node: {status.get('message') or status.get('reason')}"
+        self._tell("Warning", status.get("reason") or "Rejected", text)
+        self._remove(state.pod)
 
     def _tell_restart(self, state: ReplicaState) -> None:
         """With the last lines of its log: they go with the pod."""
