@@ -98,11 +98,11 @@ class Image:
 
     def paths(self) -> list[str]:
         """Folders of the host that its programs need, beyond the system's."""
-        # Danlu itself may lie outside its environment (an editable install): programs in pods use its SDK.
-        found = {*python_paths(Path(sys.prefix)), os.path.dirname(danlu.__file__)}
         folder = self.environment.folder
-        if folder is not None:
-            found |= {*python_paths(folder)}
+        found = {*python_paths(folder)} if folder is not None else set()
+        if self.environment.python == "own" or shutil.which("python3", path=DEFAULT_PATH) is None:
+            # Danlu itself may lie outside its environment (an editable install): programs in pods use its SDK.
+            found |= {*python_paths(Path(sys.prefix)), os.path.dirname(danlu.__file__)}
         kept: list[str] = []
         for path in sorted(found):
             if not any(path == other or path.startswith(other + "/") for other in kept):
