@@ -16,12 +16,27 @@ import hashlib
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from danlu.kinds._training.job import Job
+from danlu.kinds._training.observing import Observed
 from danlu.meta.kind import Object
 
 FIRST, COUNT = 20000, 10000  # below 32768, where Linux begins to hand out ports by itself
 
 Ports = Mapping[str, int]
 """By replica name."""
+
+
+def for_job(job: Job, observed: Observed, *, container: str, port_name: str, default: int, per_replica: bool) -> Ports:
+    if not observed.settings.shared_network:
+        return fixed(job, container, port_name, default)
+    return planned(
+        job,
+        observed.services,
+        observed.pods,
+        observed.taken_ports,
+        container=container,
+        port_name=port_name,
+        per_replica=per_replica,
+    )
 
 
 def fixed(job: Job, container: str, port_name: str, default: int) -> dict[str, int]:

@@ -233,16 +233,12 @@ class _Look:
 
     def _ports(self) -> ports.Ports:
         # A template's own port of that name is looked for in the training container of the first type.
-        container, name = self.flavour.container_name(self.job.roles[0].template["spec"]), self.flavour.port_name
-        if not self.observed.settings.shared_network:
-            return ports.fixed(self.job, container, name, self.flavour.port)
-        return ports.planned(
+        return ports.for_job(
             self.job,
-            self.observed.services,
-            self.observed.pods,
-            self.observed.taken_ports,
-            container=container,
-            port_name=name,
+            self.observed,
+            container=self.flavour.container_name(self.job.roles[0].template["spec"]),
+            port_name=self.flavour.port_name,
+            default=self.flavour.port,
             per_replica=self.flavour.port_for_each_replica,
         )
 
