@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import fcntl
+import functools
 import http.client
 import json
 import os
 import pty
+import shutil
 import signal
 import ssl
 import subprocess
@@ -54,8 +57,7 @@ class Danlu:
         if "XDG_CACHE_HOME" not in kept:
             found["XDG_CACHE_HOME"] = str(Path("~/.cache").expanduser())  # built environments are shared
         if self.user is not None:
-            site = next(Path(sys.prefix).glob("lib/python3*/site-packages"))
-            found |= {"PYTHONPATH": f"{ROOT / 'src'}:{site}", "XDG_CACHE_HOME": str(self.home / ".cache")}
+            found |= {"PYTHONPATH": ordinary_packages(), "XDG_CACHE_HOME": str(self.home / ".cache")}
         return found | self.variables
 
     def _identity(self) -> dict[str, Any]:
@@ -193,6 +195,26 @@ def _is_zombie(pid: int) -> bool:
         return ") Z " in Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return True
+
+
+@functools.cache
+def ordinary_packages() -> str:
+    """Where another account finds Danlu and what it needs: here, or, in a checkout that only root may enter, copied."""
+    site = next(Path(sys.prefix).glob("lib/python3*/site-packages"))
+    places = [ROOT / "src", site]
+    if all(folder.stat().st_mode & 0o001 for place in places for folder in [place, *place.parents]):
+        return ":".join(map(str, places))
+    copy = Path(tempfile.mkdtemp(prefix="danlu-packages-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    copy.chmod(0o755)
+    needed = [line.partition("==")[0] for line in (ROOT / "requirements/danlu.lock").read_text().splitlines()]
+    wanted = {name.lower().replace("-", "_") for name in needed} | {"yaml", "_yaml", "_cffi_backend", "attr"}
+    for entry in site.iterdir():
+        plain = entry.name.lower().partition(".")[0].partition("-")[0]
+        if plain in wanted:
+            (shutil.copytree if entry.is_dir() else shutil.copy2)(entry, copy / entry.name)
+    shutil.copytree(ROOT / "src" / "danlu", copy / "danlu")
+    return str(copy)
 
 
 def ordinary_python() -> str:
