@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from danlu.embedded.apiserver.auth.rules import Rule, aggregated_rules
+from danlu.embedded.apiserver.auth.rules import Rule
 from danlu.meta.kind import Object
+from danlu.meta.roles import aggregated_rules
 
 RBAC = "rbac.authorization.k8s.io"
 _VERBS = {

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from danlu.embedded.apiserver.auth.rules import CompiledRule, Rule, aggregated_rules
+from danlu.embedded.apiserver.auth.rules import CompiledRule, Rule
 from danlu.embedded.apiserver.mirror import Mirror
 from danlu.meta import wellknown
 from danlu.meta.kind import Object
+from danlu.meta.roles import aggregated_rules
 
 if TYPE_CHECKING:
     from danlu.embedded.apiserver.request import User

@@ -10,7 +10,6 @@ from itertools import product
 
 from danlu.meta.fields import quoted
 from danlu.meta.kind import Object
-from danlu.meta.labels import from_label_selector
 
 Rule = Object
 FULL_AUTHORITY: tuple[Rule, ...] = (
@@ -123,19 +122,3 @@ def _line(rule: Rule) -> str:
 def go_list(texts: Iterable[str]) -> str:
     """A list of strings as Go's %q prints it."""
     return "[" + " ".join(quoted(text) for text in texts) + "]"
-
-
-def aggregated_rules(role: Object, cluster_roles: Iterable[Object]) -> list[Rule]:
-    """The rules that a ClusterRole with an aggregationRule gathers; the aggregation controller writes them into it."""
-    selectors = [
-        from_label_selector(selector)
-        for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
-    ]
-    own_name = role["metadata"]["name"]
-    gathered: list[Rule] = []
-    for other in sorted(cluster_roles, key=lambda other: str(other["metadata"]["name"])):
-        meta = other["metadata"]
-        if meta["name"] == own_name or not any(selector.matches(meta.get("labels")) for selector in selectors):
-            continue
-        gathered.extend(rule for rule in other.get("rules") or () if rule not in gathered)
-    return gathered

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-
-from danlu.meta import objects
+from danlu.meta import nodeselection, objects
 from danlu.meta.kind import Object
 
 TOLERATED: tuple[tuple[str, str], ...] = (
@@ -36,27 +34,10 @@ def judge(node: Object, daemon_set: Object) -> tuple[bool, bool]:
         return False, False
     taints = (node.get("spec") or {}).get("taints") or ()
     tolerated = tolerations(spec)
-    if _has_untolerated(taints, tolerated, ("NoExecute", "NoSchedule")):
-        return False, not _has_untolerated(taints, tolerated, ("NoExecute",))
+    if nodeselection.untolerated(taints, tolerated) is not None:
+        driving_out = [taint for taint in taints if taint["effect"] == "NoExecute"]
+        return False, nodeselection.untolerated(driving_out, tolerated) is None
     return True, True
-
-
-def _has_untolerated(taints: Iterable[Object], tolerated: Sequence[Object], effects: tuple[str, ...]) -> bool:
-    return any(
-        taint["effect"] in effects and not any(_tolerates(toleration, taint) for toleration in tolerated)
-        for taint in taints
-    )
-
-
-def _tolerates(toleration: Object, taint: Object) -> bool:
-    if toleration.get("effect") not in (None, "", taint["effect"]):
-        return False
-    if toleration.get("key") not in (None, "", taint["key"]):
-        return False
-    operator = toleration.get("operator") or "Equal"
-    if operator == "Exists":
-        return True
-    return bool(operator == "Equal" and (toleration.get("value") or "") == (taint.get("value") or ""))
 
 
 def _is_wanted(spec: Object, node: Object) -> bool:
@@ -66,34 +47,7 @@ def _is_wanted(spec: Object, node: Object) -> bool:
     required = objects.get(spec, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")
     if required is None:
         return True
-    return any(_term_matches(term, node) for term in required.get("nodeSelectorTerms") or ())
-
-
-def _term_matches(term: Object, node: Object) -> bool:
-    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    if not expressions and not fields:
-        return False
-    names = {"metadata.name": node["metadata"]["name"]}
-    labels = objects.labels_of(node)
-    return all(_matches(one, labels) for one in expressions) and all(_matches(one, names) for one in fields)
-
-
-def _matches(requirement: Object, have: Mapping[str, str]) -> bool:
-    key, operator, values = requirement["key"], requirement["operator"], requirement.get("values") or []
-    held = have.get(key)
-    if operator == "In":
-        return held is not None and held in values
-    if operator == "NotIn":
-        return held is None or held not in values
-    if operator == "Exists":
-        return held is not None
-    if operator == "DoesNotExist":
-        return held is None
-    try:
-        number, limit = int(held or ""), int(values[0])
-    except (ValueError, IndexError):
-        return False
-    return number > limit if operator == "Gt" else number < limit
+    return nodeselection.any_term_matches(required.get("nodeSelectorTerms") or (), labels, node["metadata"]["name"])
 
 
 def bind(spec: Object, node: str) -> None:
