@@ -1,0 +1,128 @@
+"""Runs an example as its README tells it and holds what happens against the `expect.yaml` beside it.
+
+job      what to look at, as kubectl names it         log        pattern in the master's log; named groups are numbers
+manifest if it is not job.yaml                        least      of each such number
+claim    where the script is put                      files      that lie in the claim afterwards
+script   the program                                  scalars    curves that the job's TensorBoard shows
+within   seconds, on a small machine                  aggregate  of status.aggregate, what must be so
+fewer    variables for a run that is shorter than a user's
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+import yaml
+from tests.running import ROOT, Danlu
+
+from danlu.embedded.node.images import Catalogue
+
+EXAMPLES = ROOT / "examples"
+FOLDER = "/mnt"  # of the claim, in the pod that writes into it as a notebook would
+
+
+def need(environment: str) -> None:
+    if not Catalogue(Path("/nonexistent")).environments()[environment].is_built:
+        pytest.skip(f"the environment `{environment}` is not built; `danlu images build {environment}` makes it")
+
+
+def need_mnist(danlu: Danlu) -> None:
+    """Into the machine's cache, for the pods."""
+    danlu.command("data", "get", "mnist", "--to", str(danlu.home / "data"))
+
+
+def get(danlu: Danlu, what: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(danlu.kubectl("get", what, "-o", "json"))
+    return found
+
+
+def put(danlu: Danlu, name: str, text: str, claim: str = "mnist") -> None:
+    """Into the claim, as a notebook would."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "notebook"},
+        "spec": {
+            "terminationGracePeriodSeconds": 0,
+            "containers": [
+                {"name": "c", "image": "busybox", "command": ["sleep", "inf"],
+                 "volumeMounts": [{"name": "d", "mountPath": FOLDER}]},
+            ],
+            "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": claim}}],
+        },
+    }  # fmt: skip
+    danlu.kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+    danlu.kubectl("wait", "--for=condition=Ready", "pod/notebook", "--timeout=60s")
+    danlu.kubectl("exec", "-i", "notebook", "--", "sh", "-c", f"cat > {FOLDER}/{name}", stdin=text)
+
+
+def succeeded(danlu: Danlu, what: str, within: float) -> dict[str, Any]:
+    def look() -> bool:
+        status = get(danlu, what).get("status") or {}
+        if status.get("phase") == "Failed":
+            raise AssertionError(json.dumps(status["conditions"], indent=1))
+        return status.get("phase") == "Succeeded"
+
+    danlu.wait(f"{what} to succeed", look, timeout=within)
+    status: dict[str, Any] = get(danlu, what)["status"]
+    return status
+
+
+def shown(danlu: Danlu, what: str, wanted: set[str]) -> None:
+    """The job's TensorBoard has these curves."""
+    danlu.wait("its TensorBoard", lambda: get(danlu, what)["status"]["tensorboard"]["ready"], timeout=180)
+    name = get(danlu, what)["status"]["tensorboard"]["name"]
+    address = get(danlu, f"tensorboard/{name}")["status"]["url"]
+
+    def look() -> bool:
+        with urlopen(f"{address}data/plugin/scalars/tags", timeout=60) as answer:
+            return wanted <= {tag for tags in json.loads(answer.read()).values() for tag in tags}
+
+    danlu.wait(f"{wanted} in {address}", look)
+
+
+class Example:
+    """One `expect.yaml`, or another file of that form beside it."""
+
+    def __init__(self, name: str, expect: str = "expect.yaml") -> None:
+        self.folder = EXAMPLES / name
+        self.expect: dict[str, Any] = yaml.safe_load((self.folder / expect).read_text())
+
+    @property
+    def job(self) -> str:
+        return str(self.expect["job"])
+
+    def submit(self, danlu: Danlu) -> None:
+        danlu.kubectl("apply", "-f", str(self.folder / "pvc.yaml"))
+        script = self.expect["script"]
+        put(danlu, script, (self.folder / script).read_text(), self.expect["claim"])
+        manifest = yaml.safe_load((self.folder / self.expect.get("manifest", "job.yaml")).read_text())
+        fewer = [{"name": name, "value": value} for name, value in self.expect["fewer"].items()]
+        for replica in manifest["spec"]["replicaSpecs"]:
+            for container in replica["template"]["spec"]["containers"]:
+                container["env"] = fewer + [one for one in container.get("env") or () if one not in fewer]
+        danlu.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+
+    def master(self, danlu: Danlu) -> str:
+        return str(get(danlu, self.job)["status"]["tasks"][0]["replicas"][0]["name"])
+
+    def ends_as_expected(self, danlu: Danlu) -> str:
+        """The master's log."""
+        status = succeeded(danlu, self.job, self.expect["within"])
+        said = danlu.kubectl("logs", self.master(danlu))
+        found = re.search(self.expect["log"], said)
+        assert found is not None, said
+        for name, least in (self.expect.get("least") or {}).items():
+            assert float(found[name]) >= least, said
+        for name, count in (self.expect.get("aggregate") or {}).items():
+            assert status["aggregate"][name] == count, status["aggregate"]
+        for file in self.expect.get("files") or ():
+            danlu.kubectl("exec", "notebook", "--", "ls", f"{FOLDER}/{file}")
+        if self.expect.get("scalars"):
+            shown(danlu, self.job, set(self.expect["scalars"]))
+        return said
