@@ -24,6 +24,7 @@ COMMANDS = {
     "kubeconfig": ("danlu.cli.kubeconfig", "print the path of its kubeconfig, or merge it into your own"),
     "images": ("danlu.cli.images", "list the image catalogue, or build one of its environments"),
     "data": ("danlu.cli.data", "fetch the data sets of the examples"),
+    "operator": ("danlu.cli.operator", "look after Danlu's kinds on a Kubernetes cluster"),
     "version": ("danlu.cli.version", "print the version"),
 }
 SHOW_TRACEBACK = "DANLU_TRACEBACK"  # set: an unexpected error shows where it happened

@@ -25,8 +25,9 @@ TOKEN_LIFE_S = 60.0  # how long a token file's content is trusted
 
 
 class HttpTransport:
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, user_agent: str = "danlu") -> None:
         self.config = config
+        self.user_agent = user_agent
         self._session: aiohttp.ClientSession | None = None
         self._token = config.token
         self._token_read_at = float("-inf")
@@ -67,7 +68,9 @@ class HttpTransport:
 
             secure = self.config.server.startswith("https")
             connector = aiohttp.TCPConnector(limit=0, ssl=tls_context(self.config) if secure else False)
-            self._session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
+            self._session = aiohttp.ClientSession(
+                connector=connector, auto_decompress=True, headers={"user-agent": self.user_agent}
+            )
         return self._session
 
     def _credentials(self) -> dict[str, str]:

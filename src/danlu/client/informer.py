@@ -122,8 +122,10 @@ class Informer:
                 self.resource_version = ""
                 await asyncio.sleep(FIRST_BACKOFF_S / 10)
                 continue
-            except Exception as error:
+            except (errors.ServiceUnavailable, errors.Timeout) as error:
                 # A server that is not there yet, or went away: the cache stays as it was meanwhile.
+                log.debug("watch of %s: %s; trying again in %.1f s", self.kind.resource, error, backoff)
+            except Exception as error:
                 log.info("watch of %s: %s; trying again in %.1f s", self.kind.resource, error, backoff)
             else:
                 continue

@@ -31,18 +31,24 @@ class LeaderElection:
         duration_s: float = 15.0,
         renew_deadline_s: float = 10.0,
         retry_s: float = 2.0,
+        longest_retry_s: float = 30.0,
     ) -> None:
         self.client = client
         self.name, self.namespace, self.identity = name, namespace, identity
         self.duration_s, self.renew_deadline_s, self.retry_s = duration_s, renew_deadline_s, retry_s
+        self.longest_retry_s = longest_retry_s
         self.leading = False
+        self.heard = False  # the API has answered at least once
+        self._lease: Object | None = None  # as we wrote it last
         self._seen = ""  # resourceVersion of the lease when last looked at
         self._seen_at = float("-inf")  # and when, on our own clock
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Waits to lead, then runs `work`; cancels it and returns when leadership is lost. Cancel to stop."""
-        while not await self._try():  # noqa: ASYNC110 (a lease has to be asked for: nobody tells us)
-            await asyncio.sleep(self.retry_s)
+        failures = 0
+        while not (taken := await self._try()):
+            failures = failures + 1 if taken is None else 0
+            await asyncio.sleep(min(self.retry_s * 2 ** min(failures, 10), self.longest_retry_s))
         self.leading = True
         log.info("%s leads %s/%s", self.identity, self.namespace, self.name)
         working = asyncio.ensure_future(work())
@@ -65,20 +71,30 @@ class LeaderElection:
             try:
                 renewed = await asyncio.wait_for(self._try(), self.renew_deadline_s)
             except TimeoutError:
-                renewed = False
+                renewed = None
+            if renewed is False:
+                break  # another has it already
             if renewed:
                 last = time.monotonic()
         log.warning("%s lost %s/%s", self.identity, self.namespace, self.name)
 
-    async def _try(self) -> bool:
+    async def _try(self) -> bool | None:
+        """Whether it is ours now; None: that could not be found out."""
         try:
-            return await self._take()
+            taken = await self._take()
         except errors.ApiError as error:
+            self._lease = None
             log.debug("lease %s/%s: %s", self.namespace, self.name, error)
-            return False
+            return None
+        self.heard = True
+        return taken
 
     async def _take(self) -> bool:
         now = now_rfc3339_micro()
+        if self._lease is not None:  # ours: that it still is the server checks by its version
+            renewed = {**self._lease, "spec": self._spec(self._lease["spec"], now)}
+            self._lease = await self.client.update(LEASE, renewed)
+            return True
         try:
             lease = await self.client.get(LEASE, self.name, self.namespace)
         except errors.NotFound:
@@ -88,7 +104,7 @@ class LeaderElection:
                 "metadata": {"name": self.name, "namespace": self.namespace},
                 "spec": self._spec({}, now),
             }
-            await self.client.create(LEASE, lease, self.namespace)
+            self._lease = await self.client.create(LEASE, lease, self.namespace)
             return True
         spec = lease.get("spec") or {}
         holder = spec.get("holderIdentity") or ""
@@ -98,8 +114,7 @@ class LeaderElection:
         held_s = float(spec.get("leaseDurationSeconds") or self.duration_s)
         if holder and holder != self.identity and time.monotonic() - self._seen_at < held_s:
             return False
-        updated = await self.client.update(LEASE, {**lease, "spec": self._spec(spec, now)})
-        self._seen, self._seen_at = updated["metadata"]["resourceVersion"], time.monotonic()
+        self._lease = await self.client.update(LEASE, {**lease, "spec": self._spec(spec, now)})
         return True
 
     def _spec(self, old: Object, now: str) -> Object:
@@ -116,6 +131,7 @@ class LeaderElection:
 
     async def _release(self) -> None:
         """Lets the next one begin at once; if that fails it begins when the lease has run out."""
+        self._lease = None
         try:
             lease = await self.client.get(LEASE, self.name, self.namespace)
             if lease["spec"].get("holderIdentity") == self.identity:

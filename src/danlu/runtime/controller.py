@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable
 
 from danlu import errors
@@ -15,9 +16,11 @@ from danlu.client.informer import Informer
 from danlu.meta.kind import Kind, Object
 from danlu.runtime.queue import FIRST_DELAY_S, LONGEST_DELAY_S, Closed, Queue
 from danlu.runtime.reconcile import Reconcile, Request
+from danlu.runtime.stats import AGAIN, DONE, FAILED, Stats
 
 log = logging.getLogger(__name__)
 
+STOP_S = 2.0
 DEFAULT_WORKERS = 8  # a reconcile mostly waits for writes; those of different objects share one fsync
 
 
@@ -33,6 +36,7 @@ class Controller:
     ) -> None:
         self.name = name
         self.queue: Queue[Request] = Queue(first_delay_s=first_delay_s, longest_delay_s=longest_delay_s)
+        self.stats = Stats()
         self._reconcile = reconcile
         self._workers = workers
         self._tasks: list[asyncio.Task[None]] = []
@@ -65,10 +69,13 @@ class Controller:
             ]
 
     async def stop(self) -> None:
+        """What is being written is finished, within `STOP_S`; nothing new is begun."""
         self.queue.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._tasks:
+            _, unfinished = await asyncio.wait(self._tasks, timeout=STOP_S)
+            for task in unfinished:
+                task.cancel()
+            await asyncio.gather(*unfinished, return_exceptions=True)
         self._tasks = []
 
     async def _work(self) -> None:
@@ -84,19 +91,31 @@ class Controller:
 
     async def process(self, request: Request) -> None:
         """One attempt at one request; what comes of a failure is decided here and nowhere else."""
+        begun = time.perf_counter()
+        self.stats.busy += 1
+        try:
+            result = await self._attempt(request)
+        finally:
+            self.stats.busy -= 1
+        self.stats.count(result, time.perf_counter() - begun)
+
+    async def _attempt(self, request: Request) -> str:
         try:
             outcome = await self._reconcile(request)
-        except errors.Conflict as error:
+        except (errors.Conflict, errors.ServiceUnavailable, errors.Timeout) as error:
+            # Whether the API can be reached is told in one place for all objects, not once for each.
             self.queue.add_failed(request)
             log.debug("%s: %s: %s; again", self.name, request, error)
+            return AGAIN
         except Exception as error:
             delay = self.queue.add_failed(request)
             known = isinstance(error, errors.ApiError)
             log.warning("%s: %s: %s; again in %.3g s", self.name, request, error, delay, exc_info=not known)
-        else:
-            self.queue.forget(request)
-            if outcome is not None and outcome.requeue_after is not None:
-                self.queue.add_after(request, outcome.requeue_after)
+            return FAILED
+        self.queue.forget(request)
+        if outcome is not None and outcome.requeue_after is not None:
+            self.queue.add_after(request, outcome.requeue_after)
+        return DONE
 
 
 def _itself(obj: Object) -> list[Request]:

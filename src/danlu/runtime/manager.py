@@ -7,7 +7,7 @@ created a pod finds it in its cache and does not create it again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from danlu.client.client import Client
 from danlu.client.informer import Informer
@@ -31,6 +31,7 @@ class Manager:
         self._controllers: list[Controller] = []
         self._recorders: dict[tuple[str, str], EventRecorder] = {}
         self._running = False
+        self._asked_for: set[Informer] | None = None  # while a controller is being brought in
 
     def informer(self, kind: Kind, namespace: str | None = None, labels: str = "", fields: str = "") -> Informer:
         """The shared informer; asked for while running it starts at once (`await synced()` before reading)."""
@@ -41,6 +42,8 @@ class Manager:
             self._by_kind.setdefault(kind, []).append(informer)
             if self._running:
                 informer.start()
+        if self._asked_for is not None:
+            self._asked_for.add(informer)
         return informer
 
     async def forget(self, informer: Informer) -> None:
@@ -62,6 +65,25 @@ class Manager:
         if self._running:
             controller.start()
         return controller
+
+    async def bring_in(self, factory: Factory) -> Controller:
+        """A controller that comes while others run already; it begins when what it reads is filled."""
+        self._asked_for = needed = set[Informer]()
+        try:
+            controller = factory(self)
+        finally:
+            self._asked_for = None
+        await asyncio.gather(*(informer.synced() for informer in needed))
+        return self.add(controller)
+
+    @property
+    def watched(self) -> set[Kind]:
+        """All kinds that anybody here reads."""
+        return set(self._by_kind)
+
+    @property
+    def controllers(self) -> Sequence[Controller]:
+        return self._controllers
 
     def add_all(self, factories: Iterable[Factory]) -> None:
         for factory in factories:

@@ -1,0 +1,123 @@
+"""Takes in each kind as soon as the API serves all that its controller reads; one that is missing stops no other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from danlu import errors
+from danlu.client.client import Client
+from danlu.kinds.platform import PlatformKind, PlatformSettings
+from danlu.meta.kind import Kind
+from danlu.runtime.controller import Controller
+from danlu.runtime.manager import Manager
+
+log = logging.getLogger("danlu.operator")
+
+LOOK_AGAIN_S = 5.0  # for a definition that is missing
+
+
+class Supervision:
+    """Of all kinds, in all namespaces or in those named."""
+
+    def __init__(
+        self, client: Client, kinds: Sequence[PlatformKind], settings: PlatformSettings, namespaces: Sequence[str] = ()
+    ) -> None:
+        self.client = client
+        self.settings = settings
+        self.kinds = {kind.kind.kind: kind for kind in kinds if kind.controller is not None}
+        self.managers = [Manager(client, namespace=namespace) for namespace in namespaces or (None,)]
+        self.controllers: dict[str, list[Controller]] = {word: [] for word in self.kinds}
+        self.filling: set[str] = set()  # kinds whose caches are not filled yet
+        self.looked = False  # what is served has been found out once
+        self._told: set[Kind] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            await asyncio.gather(*(manager.start() for manager in self.managers))
+            await self._take_in_all()
+            await asyncio.Event().wait()
+        finally:
+            await self._stop()
+
+    async def _stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(manager.stop() for manager in self.managers))
+
+    async def _take_in_all(self) -> None:
+        waiting = {word: needs(self.client, kind, self.settings) for word, kind in self.kinds.items()}
+        while waiting:
+            groups = {(kind.group, kind.version) for needed in waiting.values() for kind in needed}
+            try:
+                served = await self._served(groups)
+            except errors.ApiError as error:
+                log.debug("what is served could not be found out: %s", error)
+                await asyncio.sleep(LOOK_AGAIN_S)
+                continue
+            for word, needed in [*waiting.items()]:
+                missing = [one for one in needed if (one.group, one.version, one.plural) not in served]
+                if missing:
+                    self._tell_missing(self.kinds[word], missing)
+                    continue
+                del waiting[word]
+                self.filling.add(word)
+                task = asyncio.create_task(self._take_in(self.kinds[word]), name=f"take in {word}")
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            self.looked = True
+            if waiting:
+                await asyncio.sleep(LOOK_AGAIN_S)
+
+    async def _take_in(self, kind: PlatformKind) -> None:
+        make = kind.controller
+        assert make is not None, "only kinds with a controller are supervised"
+        word = kind.kind.kind
+        self.controllers[word] = list(
+            await asyncio.gather(
+                *(manager.bring_in(lambda manager: make(manager, self.settings)) for manager in self.managers)
+            )
+        )
+        self.filling.discard(word)
+        log.info("%s: looked after", word)
+
+    async def _served(self, versions: Iterable[tuple[str, str]]) -> set[tuple[str, str, str]]:
+        found = await asyncio.gather(*(self._resources(group, version) for group, version in versions))
+        return {one for part in found for one in part}
+
+    async def _resources(self, group: str, version: str) -> list[tuple[str, str, str]]:
+        path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+        try:
+            answer = await self.client.request("GET", path)
+        except errors.NotFound:
+            return []
+        listed = orjson.loads(answer.body) if isinstance(answer.body, bytes) else {}
+        return [(group, version, resource["name"]) for resource in listed.get("resources") or ()]
+
+    def _tell_missing(self, kind: PlatformKind, missing: Sequence[Kind]) -> None:
+        for one in missing:
+            if one in self._told:
+                continue
+            self._told.add(one)
+            if one == kind.kind:
+                mend = "`danlu install --crds-only` adds it"
+            else:
+                mend = f"install what brings it, or choose otherwise with --gang (now: {self.settings.gang})"
+            log.warning(
+                "%s is not served here, so %s objects are left alone until it is; %s",
+                one.resource, kind.kind.kind, mend,
+            )  # fmt: skip
+
+
+def needs(client: Client, kind: PlatformKind, settings: PlatformSettings) -> set[Kind]:
+    """What its controller reads: found out by making one that is never started."""
+    unused = Manager(client)
+    assert kind.controller is not None
+    kind.controller(unused, settings)
+    return unused.watched
