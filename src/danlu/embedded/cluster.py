@@ -131,6 +131,7 @@ class Cluster:
         from danlu.embedded.node.settings import NodeSettings
         from danlu.embedded.node.streams import Streams
         from danlu.embedded.node.surroundings import MachineSurroundings
+        from danlu.embedded.node.usage import Usages
 
         settings, port = self.settings, self._socket.getsockname()[1]
         shares = settings.nodes or [NodeShare(node_name())]
@@ -153,6 +154,7 @@ class Cluster:
         await self.agent.start()
         streams = Streams(self.agent.containers)
         self.server.node_streams = dict.fromkeys((share.name for share in shares), streams)
+        self.server.node_usage = Usages(self.agent.containers, len(shares))
 
     def component(self, name: str) -> Client:
         """A client for one part of the system, under its own name."""
@@ -182,7 +184,14 @@ class Cluster:
 
 
 def _load_parts() -> None:
-    for name in ("controllers.system", "scheduler.scheduler", "node.agent", "node.streams", "node.surroundings"):
+    for name in (
+        "controllers.system",
+        "scheduler.scheduler",
+        "node.agent",
+        "node.streams",
+        "node.surroundings",
+        "node.usage",
+    ):
         import_module(f"danlu.embedded.{name}")
 
 

@@ -33,6 +33,9 @@ STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets", True, ("sts",),
 DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets", True, ("ds",), ALL)
 CONTROLLER_REVISION = Kind("apps", "v1", "ControllerRevision", "controllerrevisions", True)
 
+NODE_METRICS = Kind("metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", False)
+POD_METRICS = Kind("metrics.k8s.io", "v1beta1", "PodMetrics", "pods", True)
+
 ROLE = Kind("rbac.authorization.k8s.io", "v1", "Role", "roles", True)
 ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", True)
 CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", False)

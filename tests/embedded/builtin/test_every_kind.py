@@ -61,6 +61,9 @@ class TestEveryKind:
 
     def test_the_schema_knows_the_kind(self, served: ServedKind) -> None:
         root = served.schema().root
+        if served.computed is not None:  # of an API that is not Kubernetes' own: its schema is written here
+            assert root.fields
+            return
         assert root.go_struct == served.kind.kind
         assert {"apiVersion", "kind", "metadata"} <= root.fields.keys()
 

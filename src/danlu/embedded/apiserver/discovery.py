@@ -115,7 +115,7 @@ class Documents:
                 entry["shortNames"] = list(kind.short_names)
             if kind.categories:
                 entry["categories"] = list(kind.categories)
-            if served.answer is None:
+            if served.answer is None and served.computed is None:
                 entry["storageVersionHash"] = storage_version_hash(kind)
             listed.append(entry)
             for name, exchanged, verbs in subresources_of(served):

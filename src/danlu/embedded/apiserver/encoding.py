@@ -69,3 +69,8 @@ def many(
     else:
         items = [stored.raw for stored in found]
     return Response(200, head[:-1] + b',"items":[' + b",".join(items) + b"]}")
+
+
+def many_made(call: Call, served: ServedKind, made: Sequence[Object]) -> Response:
+    """A list of objects that are not stored, and have no version therefore."""
+    return tables.render_many(wanted(call), served, made, {}, call.query.get("includeObject"))

@@ -40,6 +40,8 @@ class Snapshots:
 async def get(call: Call) -> Response:
     served = call.served
     assert served is not None
+    if served.computed is not None:
+        return encoding.one(call, served, (await served.computed(call))[0])
     check_version(call, call.server.store)
     stored = call.server.store.get(served.key, call.namespace, call.name)
     if stored is None:
@@ -53,6 +55,8 @@ async def list_(call: Call) -> Response:
     store = call.server.store
     check_options(call)
     matches = matcher(call, served)
+    if served.computed is not None:
+        return encoding.many_made(call, served, await served.computed(call))
     namespace = call.namespace or None
     limit = call.query.integer("limit") or 0
     token = call.query.get("continue")

@@ -111,6 +111,8 @@ class ServedKind:
     )
     # Kinds that are answered and never stored (reviews): the answer takes the place of storage.
     answer: Callable[[Call, Object], Object] | None = None
+    # Kinds that are made when they are read and never stored (metrics): all objects that the call may be about.
+    computed: Callable[[Call], Awaitable[list[Object]]] | None = None
     # Further subresources by name, beyond status and scale; see `embedded/apiserver/subresources`.
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
     custom: bool = False  # made by a CustomResourceDefinition: Kubernetes has other words for some of its errors

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from danlu.embedded.apiserver.auth.rbac import Authorizer
     from danlu.embedded.apiserver.metrics import Metrics
     from danlu.embedded.apiserver.subresources.streaming import NodeStreams
+    from danlu.embedded.apiserver.usage import NodeUsage
 
 log = logging.getLogger("danlu.apiserver")
 
@@ -65,6 +66,7 @@ class Server:
         self.metrics = metrics
         self.snapshots = reading.Snapshots()
         self.node_streams: dict[str, NodeStreams] = {}  # by node: logs, exec, attach, connections to pods
+        self.node_usage: NodeUsage | None = None  # of all nodes that run pods
         self.started = time.time()
 
     async def handle(self, call: Call) -> Answer:

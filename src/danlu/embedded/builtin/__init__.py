@@ -21,6 +21,7 @@ from danlu.embedded.builtin import (
     job,
     lease,
     limitrange,
+    metrics,
     namespace,
     node,
     persistentvolume,
@@ -70,4 +71,5 @@ BUILTINS: tuple[ServedKind, ...] = (
     priorityclass.SERVED,
     storageclass.SERVED,
     customresourcedefinition.SERVED,
+    *metrics.SERVED,
 )

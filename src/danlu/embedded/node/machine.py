@@ -10,6 +10,12 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+# version 2 and version 1: bytes used, where the statistics are, and what of it is only idle file cache
+_CGROUP_USAGE = (
+    ("/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat", "inactive_file"),
+    ("/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Disk:
@@ -37,6 +43,30 @@ def memory_available() -> int:
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     return memory_total()
+
+
+def memory_used() -> int:
+    """What could not be given back at once: of the machine, or of the cgroup that this process is confined to."""
+    limit, total = _cgroup_limit(), int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    if limit and limit < total:
+        for usage, statistics, field in _CGROUP_USAGE:
+            used = next(iter(_lines(usage)), "")
+            if used.isdigit():
+                idle = (line.split()[1] for line in _lines(statistics) if line.startswith(f"{field} "))
+                return max(0, int(used) - int(next(idle, "0")))
+    return total - memory_available()
+
+
+def cpu_seconds() -> float:
+    """Processor time spent so far on the cores that this process may use."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    ticks = 0
+    for line in _lines("/proc/stat"):
+        name, *fields = line.split()
+        if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in allowed:
+            user, nice, system, _idle, _waiting, interrupts, soft, *_ = map(int, fields)
+            ticks += user + nice + system + interrupts + soft
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def disk(path: Path) -> Disk:

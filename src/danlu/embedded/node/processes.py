@@ -225,6 +225,9 @@ class Containers:
             raise ProcessError(f'container "{container_id}" not found')
         return found
 
+    def running(self) -> list[Container]:
+        return [c for c in self._by_id.values() if c.is_running]
+
     def running_in(self, pod_uid: str) -> list[Container]:
         return [c for c in self._by_id.values() if c.pod_uid == pod_uid and c.is_running]
 

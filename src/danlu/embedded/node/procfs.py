@@ -48,6 +48,25 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def parent(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def cpu_seconds(pid: int, *, own: bool = True) -> float:
+    """Processor time of the process (unless not `own`) and of those of its children that ended and were waited for."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        ticks = sum(map(int, fields[11:15] if own else fields[13:15]))
+    except (OSError, ValueError):
+        return 0.0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def resident(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:

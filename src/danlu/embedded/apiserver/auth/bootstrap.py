@@ -61,6 +61,8 @@ replicasets replicasets/scale replicasets/status statefulsets statefulsets/scale
     read batch: cronjobs cronjobs/status jobs jobs/status
     read policy: poddisruptionbudgets poddisruptionbudgets/status
     read networking.k8s.io: ingresses ingresses/status networkpolicies
+system:aggregated-metrics-reader >admin >edit >view
+    read metrics.k8s.io: nodes pods
 system:auth-delegator
     create authentication.k8s.io: tokenreviews
     create authorization.k8s.io: subjectaccessreviews

@@ -13,40 +13,11 @@ from contextlib import suppress
 from typing import Any
 
 from uvicorn.protocols.utils import ClientDisconnected
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets import http11
 
 from danlu.errors import BadRequest
 
-# A command's arguments stand in the URL: `kubectl exec POD -- rm -rf /tmp/*` is soon longer than the library's 8 KiB.
-http11.MAX_LINE_LENGTH = 1 << 20  # as Go's servers have it
 CLOSE_CHANNEL = 255
 NORMAL, PROTOCOL_ERROR = 1000, 1002
-
-
-class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """uvicorn's, for protocol names with a slash in them (`SPDY/3.1+portforward.k8s.io`).
-
-    The library below refuses such a handshake although nobody asked it to choose a protocol: that is done here.
-    And a handshake that is answered with an HTTP error is complete: uvicorn would log it as the application's mistake.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.conn.process_subprotocol = lambda headers: None  # type: ignore[method-assign]
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.conn.handshake_exc is not None and not self.transport.is_closing():
-            # What cannot be read as a handshake is answered, too, and does not wait for ever.
-            for chunk in self.conn.data_to_send():
-                self.transport.write(chunk)
-            self.transport.close()
-
-    async def send(self, message: Any) -> None:
-        await super().send(message)
-        if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
-            self.handshake_complete = True
 
 
 class Socket:
