@@ -5,6 +5,7 @@ The embedded scheduler also plays the T9k scheduler: it is handed the rules that
 
 from __future__ import annotations
 
+import dataclasses
 import os
 
 from danlu.embedded.cluster import Cluster
@@ -20,13 +21,13 @@ EMBEDDED = PlatformSettings(shared_network=True, shared_cores=os.cpu_count() or 
 KINDS = (*registry.REGISTRY, *registry.T9K_SCHEDULER)
 
 
-async def start_platform(cluster: Cluster) -> Manager:
-    """Returns when all kinds are served and looked after."""
+async def start_platform(cluster: Cluster, console_url: str = "") -> Manager:
+    """Returns when all kinds are served and looked after. `console_url`: where notebooks are opened."""
     client = cluster.component("danlu-operator")
     await registry.install(client, KINDS)
     await default.ensure(client)
     manager = Manager(client)
-    registry.add_controllers(manager, EMBEDDED, KINDS)
+    registry.add_controllers(manager, dataclasses.replace(EMBEDDED, console_url=console_url), KINDS)
     rules = T9kPolicy(manager.informer(QUEUE), manager.informer(POD_GROUP), manager.informer(NAMESPACE))
     await manager.start()
     cluster.scheduler.use(rules)

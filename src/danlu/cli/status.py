@@ -33,13 +33,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
+    from danlu.cli.consolelink import link
     from danlu.embedded.node import sandbox
 
     facts: dict[str, Any] = {"state": "running" if holder else "not running; `danlu up` starts it"}
     if holder:
         healthy = _healthy(directory, holder.url)
         facts["state"] = "running" if healthy else "running, but its API does not answer"
-        facts |= {"url": holder.url, "pid": holder.pid, "since": holder.started, "version": holder.version}
+        facts |= {"url": holder.url, "console": link(directory.root, holder.pid) or "none (--no-console)"}
+        facts |= {"pid": holder.pid, "since": holder.started, "version": holder.version}
     facts["data"] = str(directory.root)
     facts["kubeconfig"] = str(directory.kubeconfig)
     facts["pods"] = sandbox.capabilities().reason

@@ -29,6 +29,7 @@ from danlu.embedded.storage import DataDirectoryError
 from danlu.settings import ClusterSettings, default_home
 
 if TYPE_CHECKING:
+    from danlu.cli.embeddedconsole import EmbeddedConsole
     from danlu.embedded.cluster import Cluster
     from danlu.runtime.manager import Manager
 
@@ -55,6 +56,14 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--fake-gpus", type=int, default=0, metavar="N", help="pretend to have N GPUs, to try out scheduling"
     )
+    command.add_argument(
+        "--console-port",
+        type=int,
+        default=None,
+        metavar="PORT",
+        help="port of the web console (default: 8080, or any free one if that is taken)",
+    )
+    command.add_argument("--no-console", action="store_true", help="without the web console")
     command.add_argument("--verbose", "-v", action="store_true", help="log more")
     command.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
 
@@ -67,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     report = _reporter(arguments)
     gc.disable()  # until everything is there: see _calm_garbage_collection
     try:
-        return _run_loop(_serve(settings, report))
+        return _run_loop(_serve(settings, report, _console_port(arguments)))
     except (DataDirectoryError, OSError) as error:
         report({"error": _explain(error, settings)})
         raise CommandError(_explain(error, settings)) from error
@@ -90,6 +99,14 @@ def _settings(arguments: argparse.Namespace) -> ClusterSettings:
         images=arguments.images,
         fake_gpus=arguments.fake_gpus,
     )
+
+
+def _console_port(arguments: argparse.Namespace) -> int | None:
+    """-1: no console."""
+    port: int | None = arguments.console_port
+    if port is not None and not 0 <= port <= 65535:
+        raise UsageError(f"--console-port {port} is not a port; choose 1 to 65535, or 0 for any free one")
+    return -1 if arguments.no_console else port
 
 
 def _set_up_logging(verbose: bool) -> None:
@@ -131,7 +148,7 @@ def _calm_garbage_collection() -> None:
     gc.enable()
 
 
-async def _serve(settings: ClusterSettings, report: Report) -> int:
+async def _serve(settings: ClusterSettings, report: Report, console_port: int | None) -> int:
     from danlu.embedded.cluster import Cluster
 
     cluster = Cluster(settings)
@@ -146,31 +163,42 @@ async def _serve(settings: ClusterSettings, report: Report) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, on_signal, number)
-    starting = asyncio.create_task(_start(cluster))
+    starting = asyncio.create_task(_start(cluster, console_port))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
         return 1
-    platform = starting.result()
+    platform, console = starting.result()
     _calm_garbage_collection()
-    report({"pid": os.getpid(), "lines": _banner(cluster.url, cluster.directory.root, cluster.describe())})
+    facts = cluster.describe() | ({"console": console.link} if console else {})
+    report({"pid": os.getpid(), "lines": _banner(cluster.url, cluster.directory.root, facts)})
     await stop.wait()
     # SIGHUP is `danlu down --keep-pods`, and a terminal that is closed: trainings go on.
     keep_pods = asked == {signal.SIGHUP}
     if sys.stdout.isatty() and not keep_pods:
         print("stopping; pods end within their grace periods (Ctrl-C again leaves them running)", flush=True)
+    if console is not None:
+        await console.stop()
     await platform.stop()
     await cluster.stop(stop_pods=not keep_pods)
     return 0
 
 
-async def _start(cluster: Cluster) -> Manager:
+async def _start(cluster: Cluster, console_port: int | None) -> tuple[Manager, EmbeddedConsole | None]:
     from danlu.cli.platform import start_platform
 
     await cluster.start()
-    return await start_platform(cluster)
+    if console_port == -1:
+        return await start_platform(cluster), None
+    from danlu.cli.embeddedconsole import EmbeddedConsole
+
+    # Its ports first: notebooks say where they are to be opened.
+    console = EmbeddedConsole(cluster, console_port)
+    platform = await start_platform(cluster, console.settings.apps_url)
+    await console.start()
+    return platform, console
 
 
 def _banner(url: str, root: Path, facts: dict[str, str]) -> list[str]:

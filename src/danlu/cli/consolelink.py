@@ -1,0 +1,37 @@
+"""What is kept of the embedded cluster's console between two starts, and the link that leads into it.
+
+DATA/console.json   {"token", "key", "port", "appsPort", "pid"}, for its owner's eyes only
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from danlu.embedded.apiserver.auth.certificates import write_private
+
+HOST = "127.0.0.1"
+
+
+class ConsoleFile:
+    def __init__(self, root: Path) -> None:
+        self._path = root / "console.json"
+
+    def read(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self._path.read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def write(self, content: dict[str, Any]) -> None:
+        write_private(self._path, json.dumps(content).encode())
+
+
+def link(root: Path, pid: int) -> str:
+    """Where the console of the danlu with this process id is; "" when it has none."""
+    kept = ConsoleFile(root).read()
+    if kept.get("pid") != pid or not kept.get("token"):
+        return ""
+    return f"http://{HOST}:{kept['port']}/?token={kept['token']}"

@@ -1,0 +1,155 @@
+"""The console's own origin, the whole URL table on one screen:
+
+/k8s/…                 the Kubernetes API, as the person who is signed in
+/console/session       who that is; 401 and the ways to sign in when nobody is
+/console/sign-in       POST {"token": …}: any bearer token of the cluster, or the embedded one's link token
+/console/sign-out      POST
+/console/oidc/…        start, callback
+/console/apps/…        open, enter: the way to notebooks and TensorBoards, on the other origin
+everything else        the pages
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from urllib.parse import parse_qsl, urlencode
+
+from danlu import __version__
+from danlu.console import kubeproxy, watching
+from danlu.console.asgi import Receive, Request, Scope, Send, answer_json, read_json, redirect, refuse
+from danlu.console.guard import Guard
+from danlu.console.kubeapi import KubeApi, ask
+from danlu.console.pages import Pages
+from danlu.console.sessions import Identity, Sealer, Session, Sessions
+from danlu.console.settings import ConsoleSettings
+from danlu.console.tokens import ends_at
+from danlu.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, ServiceUnavailable, Unauthorized
+from danlu.meta.kind import Object
+from danlu.meta.wellknown import SELF_SUBJECT_REVIEW
+
+
+class Console:
+    def __init__(self, settings: ConsoleSettings, api: KubeApi) -> None:
+        self.settings = settings
+        self.api = api
+        self.sealer = Sealer(settings.key)
+        self.sessions = Sessions(self.sealer, settings.url)
+        self._guard = Guard(settings.url, settings.names)
+        self._pages = Pages(settings.apps_url)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        try:
+            self._guard.check_host(request)
+            if request.path.startswith("/k8s/"):
+                session = self._session(request)
+                await kubeproxy.serve(self.api, session.identity, scope, receive, send)
+            elif request.is_websocket and request.path == "/console/watch":
+                await watching.serve(self.api, self._session(request), receive, send)
+            elif request.is_websocket:
+                raise NotFound("there is no such WebSocket")
+            elif request.path.startswith("/console/"):
+                await self._own(request, receive, send)
+            elif request.method not in ("GET", "HEAD"):
+                raise MethodNotAllowed("pages can only be read")
+            elif request.has_query("token"):
+                await self._enter_with_link(request, send)
+            else:
+                await self._pages.serve(request, send)
+        except Unauthorized as error:
+            await refuse(request, send, error, {"signIn": self._ways()})
+        except ApiError as error:
+            await refuse(request, send, error)
+
+    def _session(self, request: Request) -> Session:
+        """Of whom the request is; raises Unauthorized, or Forbidden when it is another page's doing."""
+        self._guard.check_origin(request)
+        session = self.sessions.read(request.cookies)
+        if session is None:
+            raise Unauthorized("nobody is signed in, or the sign-in has ended")
+        if not request.is_websocket:
+            self._guard.check_csrf(request, session.csrf)
+        return session
+
+    # -- /console/…
+
+    async def _own(self, request: Request, receive: Receive, send: Send) -> None:
+        match request.method, request.path.removeprefix("/console/"):
+            case "GET", "session":
+                await self._tell_session(request, send)
+            case "POST", "sign-in":
+                await self._sign_in(request, receive, send)
+            case "POST", "sign-out":
+                self._guard.check_origin(request)
+                await answer_json(send, 200, {}, self.sessions.no_cookies(request.cookies))
+            case _:
+                raise NotFound(f"the console has no page {request.path}")
+
+    async def _tell_session(self, request: Request, send: Send) -> None:
+        session = self._session(request)
+        try:
+            user = await self._who(session.identity)
+        except Unauthorized as error:
+            # The cluster does not know the token any more; neither do we.
+            await refuse(request, send, error, {"signIn": self._ways()}, self.sessions.no_cookies(request.cookies))
+            return
+        await answer_json(send, 200, self._told(session, user))
+
+    def _told(self, session: Session, user: Object) -> Object:
+        return {
+            "user": user,
+            "csrf": session.csrf,
+            "appsOrigin": self.settings.apps_url,
+            "signIn": self._ways(),
+            "version": __version__,
+            "target": self.settings.target,
+            "language": None,
+        }
+
+    async def _sign_in(self, request: Request, receive: Receive, send: Send) -> None:
+        self._guard.check_origin(request)
+        asked = await read_json(receive)
+        token = asked.get("token") if isinstance(asked, dict) else None
+        if not isinstance(token, str) or not token.strip():
+            raise BadRequest('send {"token": "…"}')
+        session = self._link_session(token.strip()) or self._token_session(token.strip())
+        user = await self._who(session.identity)
+        await answer_json(send, 200, self._told(session, user), self.sessions.cookies_for(session, request.cookies))
+
+    async def _enter_with_link(self, request: Request, send: Send) -> None:
+        """The link that `danlu up` prints. The token leaves the address at once: addresses are shown and remembered."""
+        session = self._link_session(request.query("token"))
+        rest = [(name, value) for name, value in parse_qsl(request.query_string, True) if name != "token"]
+        if session is None:
+            rest.append(("problem", "link"))
+        target = request.path + (f"?{urlencode(rest)}" if rest else "")
+        target = "/" + target.lstrip("/")  # //host would lead away from here
+        await redirect(send, target, self.sessions.cookies_for(session, request.cookies) if session else ())
+
+    def _link_session(self, token: str) -> Session | None:
+        expected = self.settings.link_token
+        if not expected or not hmac.compare_digest(token.encode(), expected.encode()):
+            return None
+        return Session(Identity(owner=True), int(time.time()) + self.settings.session_s)
+
+    def _token_session(self, token: str) -> Session:
+        ends = ends_at(token)
+        now = int(time.time())
+        if not token.isascii() or not token.isprintable() or (ends is not None and ends <= now):
+            raise Unauthorized("this token has ended or is no token; make a new one: kubectl create token NAME")
+        return Session(Identity(token), min(now + self.settings.session_s, ends or now + self.settings.session_s))
+
+    async def _who(self, identity: Identity) -> Object:
+        """Whom the API server takes the identity for."""
+        review = {"apiVersion": SELF_SUBJECT_REVIEW.api_version, "kind": SELF_SUBJECT_REVIEW.kind}
+        answer = await ask(self.api, identity, "POST", SELF_SUBJECT_REVIEW.path(), review)
+        if answer.status == 401:
+            raise Unauthorized("the cluster does not know this token, or it has ended")
+        if answer.status >= 400:
+            raise ServiceUnavailable(answer.json().get("message") or f"the cluster answered {answer.status}")
+        found = answer.json()["status"]["userInfo"]
+        return {"name": found.get("username", ""), "groups": found.get("groups") or []}
+
+    def _ways(self) -> list[str]:
+        return ["token", *(["oidc"] if self.settings.oidc else [])]

@@ -1,0 +1,115 @@
+"""The few words of ASGI that the console speaks: reading headers, answering, refusing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+
+from danlu.errors import ApiError, BadRequest, RequestTooLarge
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+MAX_FORM_BYTES = 64 * 1024  # of the console's own requests; what goes to the API is not read here
+
+
+class Request:
+    """What is asked, with the headers by name. Several cookie headers are one list."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.method: str = scope.get("method", "GET")
+        self.path: str = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
+        self.headers: dict[str, str] = {}
+        cookies: list[str] = []
+        for name, value in scope["headers"]:
+            if name == b"cookie":
+                cookies.append(value.decode("latin-1"))
+            else:
+                self.headers[name.decode("latin-1")] = value.decode("latin-1")
+        self.cookies = parse_cookies(cookies)
+        self.query_string: str = scope["query_string"].decode("latin-1")
+
+    @property
+    def is_websocket(self) -> bool:
+        return bool(self.scope["type"] == "websocket")
+
+    def query(self, name: str) -> str:
+        return next((value for key, value in parse_qsl(self.query_string, keep_blank_values=True) if key == name), "")
+
+    def has_query(self, name: str) -> bool:
+        return any(key == name for key, _ in parse_qsl(self.query_string, keep_blank_values=True))
+
+
+def parse_cookies(headers: Iterable[str]) -> dict[str, str]:
+    """Of two cookies with one name the first counts: browsers send the one with the longer path first."""
+    found: dict[str, str] = {}
+    for header in headers:
+        for part in header.split(";"):
+            name, equals, value = part.strip().partition("=")
+            if equals:
+                found.setdefault(name, value)
+    return found
+
+
+async def read_json(receive: Receive) -> Any:
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise BadRequest("the request's body did not arrive whole")
+        body += message.get("body", b"")
+        if len(body) > MAX_FORM_BYTES:
+            raise RequestTooLarge(f"the request is longer than {MAX_FORM_BYTES} bytes")
+        if not message.get("more_body"):
+            break
+    try:
+        return orjson.loads(body or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"the request is no JSON: {error}") from None
+
+
+async def answer(
+    send: Send, status: int, body: bytes, content_type: str, headers: Iterable[Header] = (), *, head: bool = False
+) -> None:
+    every = [
+        (b"content-type", content_type.encode()),
+        (b"content-length", str(len(body)).encode()),
+        (b"x-content-type-options", b"nosniff"),
+        *headers,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": every})
+    await send({"type": "http.response.body", "body": b"" if head else body})
+
+
+async def answer_json(send: Send, status: int, content: Any, headers: Iterable[Header] = ()) -> None:
+    await answer(
+        send, status, orjson.dumps(content), "application/json", [(b"cache-control", b"no-store"), *headers]
+    )  # fmt: skip
+
+
+async def redirect(send: Send, location: str, headers: Iterable[Header] = ()) -> None:
+    every = [(b"location", location.encode("latin-1", "replace")), (b"cache-control", b"no-store"), *headers]
+    await answer(send, 303, b"", "text/plain", every)
+
+
+async def refuse(
+    request: Request, send: Send, error: ApiError, more: Mapping[str, Any] | None = None, headers: Iterable[Header] = ()
+) -> None:
+    """One shape for all errors: a Kubernetes Status. A WebSocket's handshake is answered with it, too."""
+    content = {**error.status(), **(more or {})}
+    if not request.is_websocket:
+        await answer_json(send, error.code, content, headers)
+        return
+    start = [(b"content-type", b"application/json"), *headers]
+    with suppress(RuntimeError):  # the handshake was answered already
+        await send({"type": "websocket.http.response.start", "status": error.code, "headers": start})
+        await send({"type": "websocket.http.response.body", "body": orjson.dumps(content)})

@@ -1,0 +1,68 @@
+"""Whether a request may be meant for us at all, before anybody asks who sent it.
+
+- The Host header names us. A page of a foreign site whose name was pointed at our address (DNS rebinding) would
+  otherwise be of our own origin in the browser's eyes.
+- What the browser says of its origin is ours. Pages on another port of the same host, such as a notebook's, are of the
+  same *site*: cookies and SameSite do not tell them from us, Origin and Sec-Fetch-Site do.
+- Whatever changes something carries the session's CSRF token in a header, which no form and no image can send.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from danlu.console.asgi import Request
+from danlu.errors import Forbidden
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+CSRF_HEADER = "x-danlu-csrf"
+
+
+class Guard:
+    def __init__(self, url: str, names: Iterable[str] = ()) -> None:
+        self._names = {"localhost", urlsplit(url).hostname or "", *(name.lower() for name in names)}
+
+    def check_host(self, request: Request) -> None:
+        host = host_of(request)
+        if host in self._names or _is_address(host):
+            return
+        raise Forbidden(
+            f"this console is not known as {host or 'nothing at all'}; open it at the address that `danlu status` "
+            "shows, or start it with --name HOST"
+        )
+
+    def check_origin(self, request: Request) -> None:
+        """For everything that is answered with a person's rights."""
+        fetched_by = request.headers.get("sec-fetch-site", "none" if not request.is_websocket else "same-origin")
+        origin = request.headers.get("origin")
+        if origin is None and request.is_websocket and "sec-fetch-site" not in request.headers:
+            return  # no browser: those always say where a WebSocket comes from
+        same = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+        # "none" is a person who typed the address or opened a bookmark.
+        if not same or fetched_by not in ("same-origin", "none"):
+            raise Forbidden(f"a page of {origin or 'another site'} may not act for who is signed in here")
+
+    def check_csrf(self, request: Request, expected: str) -> None:
+        if request.method in SAFE:
+            return
+        if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), expected.encode()):
+            raise Forbidden("the header X-Danlu-CSRF is missing or wrong; load the page again")
+
+
+def host_of(request: Request) -> str:
+    """Without the port, in lower case."""
+    host = request.headers.get("host", "").lower()
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0]
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,31 @@
+"""What differs between the places where the console runs; unit, default and reason beside every field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class OidcSettings:
+    issuer: str
+    client_id: str
+    client_secret: str = ""  # public clients have none: PKCE takes its place
+    scopes: str = "openid email profile groups"
+    # What Kubernetes is shown as the bearer token: its own OIDC authenticator wants the ID token.
+    token: str = "id_token"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSettings:
+    target: str  # "embedded" or "cluster": the pages say where one is
+    url: str  # the console's origin as browsers see it: http://127.0.0.1:8080
+    apps_url: str  # the origin of notebooks and TensorBoards; best on another host name, so that no cookie is shared
+    key: bytes  # 32 bytes that seal the cookies; the same in all replicas
+    link_token: str = ""  # whoever has it is the owner of this machine's danlu; "": nobody is
+    session_s: int = 12 * HOUR  # a sign-in's life, if the token does not end before
+    oidc: OidcSettings | None = None
+    # Further names under which the console may be reached. Addresses always may: a foreign page cannot point its own
+    # name at ours (DNS rebinding) and have an address in the Host header.
+    names: tuple[str, ...] = ()
