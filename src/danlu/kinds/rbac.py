@@ -24,7 +24,13 @@ def operator_role(kinds: Sequence[PlatformKind]) -> Object:
         rights.append(Right(group, (f"{plural}/status", f"{plural}/finalizers"), ("get", "update", "patch")))
         rights += [Right((child.group,), (child.plural,), (*READ, *WRITE)) for child in kind.owns]
         rights += kind.rights
-    return _role(OPERATOR, [*rights, CORE_EVENTS, LEASES])
+    return _role(OPERATOR, [*rights, CORE_EVENTS])
+
+
+def leader_role(namespace: str) -> Object:
+    """The lease by which operators agree who works; only in their own namespace, where nobody else's leases are."""
+    role = _role(OPERATOR, [LEASES])
+    return {**role, "kind": "Role", "metadata": {**role["metadata"], "namespace": namespace}}
 
 
 def user_roles(kinds: Sequence[PlatformKind]) -> list[Object]:

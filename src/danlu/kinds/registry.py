@@ -53,16 +53,21 @@ async def install(client: Client, kinds: Sequence[PlatformKind] = REGISTRY) -> N
 async def _install(client: Client, kind: PlatformKind) -> None:
     wanted = definition(kind)
     name = wanted["metadata"]["name"]
-    found = await client.patch(
-        CUSTOM_RESOURCE_DEFINITION, name, None, wanted, type="apply", manager=MANAGER, force=True
-    )
+    await client.patch(CUSTOM_RESOURCE_DEFINITION, name, None, wanted, type="apply", manager=MANAGER, force=True)
+    await established(client, name)
+
+
+async def established(client: Client, name: str) -> None:
+    """Returns when the API server serves the kind."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + ESTABLISHED_SECONDS
-    while not conditions.is_true((found.get("status") or {}).get("conditions"), "Established"):
+    while True:
+        found = await client.get(CUSTOM_RESOURCE_DEFINITION, name)
+        if conditions.is_true((found.get("status") or {}).get("conditions"), "Established"):
+            return
         if loop.time() > ends:
             raise ApiError(f"CustomResourceDefinition {name} was not established within {ESTABLISHED_SECONDS:.0f} s")
         await asyncio.sleep(0.05)
-        found = await client.get(CUSTOM_RESOURCE_DEFINITION, name)
 
 
 def add_controllers(manager: Manager, settings: PlatformSettings, kinds: Sequence[PlatformKind] = REGISTRY) -> None:

@@ -1,0 +1,61 @@
+"""What can be chosen about an installation; the same names stand in the Helm chart's values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from danlu import __version__
+from danlu.kinds.platform import PlatformKind
+from danlu.kinds.registry import REGISTRY
+
+NAMESPACE = "danlu-system"
+IMAGE = f"docker.io/danlu/danlu:{__version__}"
+ADDONS = ("nvidia", "dcgm")
+GANGS = ("none", "kube", "volcano", "coscheduling", "kueue")
+GROUPS = {"kubeflow": "kubeflow.org", "tensorstack": "tensorstack.dev"}
+"""Short names for the kinds of one API group (and of the groups below it), for --without-kinds."""
+
+
+class OptionError(Exception):
+    """Something was chosen that cannot be; the message says what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallOptions:
+    namespace: str = NAMESPACE
+    image: str = IMAGE
+    pull_policy: str = "IfNotPresent"
+    replicas: int = 2  # of the operator: one works, the other takes over within seconds
+    gang: str = "none"
+    console_url: str = ""  # where people reach the console; written into notebooks' and TensorBoards' status
+    kinds: tuple[PlatformKind, ...] = REGISTRY
+    console: bool = True
+    network_policies: bool = True
+    addons: tuple[str, ...] = ()
+    take_over: bool = False  # definitions that somebody else installed may be changed
+
+    @property
+    def kind_names(self) -> str:
+        return ",".join(kind.kind.kind for kind in self.kinds)
+
+
+def kinds_without(names: Sequence[str]) -> tuple[PlatformKind, ...]:
+    """All kinds but those: `kubeflow` (a group), `pytorchjobs`, `PyTorchJob`."""
+    left_out = set()
+    for name in names:
+        found = [kind for kind in REGISTRY if _is_called(kind, name.lower())]
+        if not found:
+            known = ", ".join([*GROUPS, *(kind.kind.kind for kind in REGISTRY)])
+            raise OptionError(f"there is no kind {name!r} to leave out; there are {known}")
+        left_out |= {kind.kind.resource for kind in found}
+    kept = tuple(kind for kind in REGISTRY if kind.kind.resource not in left_out)
+    if not kept:
+        raise OptionError("all kinds are left out: nothing would be installed")
+    return kept
+
+
+def _is_called(kind: PlatformKind, name: str) -> bool:
+    if name in GROUPS:
+        return kind.kind.group == GROUPS[name] or kind.kind.group.endswith("." + GROUPS[name])
+    return name in (kind.kind.plural, kind.kind.singular_name, kind.kind.resource, kind.kind.group)
