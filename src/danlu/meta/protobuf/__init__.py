@@ -30,6 +30,8 @@ GROUPS = {
     "": "core", "rbac.authorization.k8s.io": "rbac", "storage.k8s.io": "storage", "scheduling.k8s.io": "scheduling",
     "coordination.k8s.io": "coordination", "discovery.k8s.io": "discovery", "events.k8s.io": "events",
     "authentication.k8s.io": "authentication", "authorization.k8s.io": "authorization",
+    "certificates.k8s.io": "certificates", "flowcontrol.apiserver.k8s.io": "flowcontrol",
+    "admissionregistration.k8s.io": "admissionregistration", "apiextensions.k8s.io": "apiextensions",
 }  # fmt: skip
 
 
@@ -151,7 +153,9 @@ def _entry(data: bytes, code: str, depth: int) -> tuple[str, Any]:
 
 
 def _zero(code: str) -> Any:
-    return {"string": "", "bytes": "", "int": 0, "bool": False}.get(code, [] if code.startswith("items:") else {})
+    return {"string": "", "bytes": "", "int": 0, "bool": False, "bool_or_schema": False}.get(
+        code, [] if code.startswith("items:") else {}
+    )
 
 
 def _value(value: Any, code: str, depth: int) -> Any:
@@ -163,9 +167,26 @@ def _value(value: Any, code: str, depth: int) -> Any:
             raise ProtobufError(f"proto: wrong wireType for a {code}") from error
     if not isinstance(value, bytes):
         raise ProtobufError(f"proto: wrong wireType for a {code}")
+    if code in ("bool_or_schema", "schema_or_list", "schema_or_names"):
+        return _either(value, code, depth)
     if code.startswith("items:"):
         return [_value(item, code.removeprefix("items:[]"), depth) for number, _, item in _fields(value) if number == 1]
     return _message(value, code, depth + 1)
+
+
+SCHEMA = "apiextensions.JSONSchemaProps"
+
+
+def _either(value: bytes, code: str, depth: int) -> Any:
+    """Places in a CustomResourceDefinition's schema that hold one of two things; JSON has whichever it is."""
+    parts = _fields(value)
+    if code == "bool_or_schema":
+        schemas = [item for number, _, item in parts if number == 2]
+        return _value(schemas[0], SCHEMA, depth) if schemas else any(item for number, _, item in parts if number == 1)
+    for number, _, item in parts:
+        if number == 1:
+            return _value(item, SCHEMA, depth)
+    return [_value(item, SCHEMA if code == "schema_or_list" else "string", depth) for _, _, item in parts]
 
 
 def _text(value: bytes) -> str:
@@ -179,6 +200,11 @@ def _integer(value: int) -> int:
     if not isinstance(value, int):
         raise TypeError
     return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _double(value: bytes) -> float | int:
+    number: float = struct.unpack("<d", value)[0]
+    return int(number) if number.is_integer() else number  # as Go writes it in JSON
 
 
 def _numbers(value: bytes) -> dict[int, Any]:
@@ -219,7 +245,7 @@ LEAVES: dict[str, Any] = {
     "bytes": lambda value: base64.b64encode(value).decode(),
     "int": _integer,
     "bool": lambda value: bool(_integer(value)),
-    "double": lambda value: struct.unpack("<d", value)[0],
+    "double": _double,
     "time": _time,
     "microtime": lambda value: _time(value, micro=True),
     "duration": lambda value: f"{_integer(_numbers(value).get(1, 0))}ns",
