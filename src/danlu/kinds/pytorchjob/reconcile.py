@@ -65,7 +65,7 @@ def _elastic(job: Job, elastic: Object, ports: Ports) -> dict[str, str]:
         found["PET_RDZV_CONF"] = ",".join(f"{one.get('key')}={one.get('value')}" for one in elastic["rdzvConf"])
     if elastic.get("standalone"):
         found["PET_STANDALONE"] = ""
-    return found
+    return found | rendezvous.TOLD_EVERY_ROUND
 
 
 def judge(job: Job, states: Sequence[ReplicaState]) -> Verdict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from danlu.kinds._training import rendezvous
 from danlu.kinds._training.job import Job, Replica
 from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.ports import Ports
@@ -32,7 +33,9 @@ def environment(job: Job, replica: Replica, ports: Ports) -> Mapping[str, str]:
         # torchrun tells its processes itself. Where it starts several it gives each of them one thread, unless the
         # variables are set; on the embedded node they are, from the pod's limit.
         several = str(config.get("procPerNode") or 1) != "1"
-        return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1") if several else {}
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1") if several else {}
+        nodes = job.total > 1 or elastic_of(job.spec) is not None
+        return threads | (rendezvous.TOLD_EVERY_ROUND if nodes else {})
     first = master(job)
     return {
         "MASTER_ADDR": first.name,
