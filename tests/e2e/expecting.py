@@ -23,6 +23,7 @@ from tests.running import ROOT, Danlu
 from danlu.embedded.node.images import Catalogue
 
 EXAMPLES = ROOT / "examples"
+OWNER = {"pj": "tensorstack.dev/owner-name", "tj": "tensorstack.dev/owner-name", "pytorchjob": "job-name"}
 FOLDER = "/mnt"  # of the claim, in the pod that writes into it as a notebook would
 
 
@@ -33,7 +34,7 @@ def need(environment: str) -> None:
 
 def need_mnist(danlu: Danlu) -> None:
     """Into the machine's cache, for the pods."""
-    danlu.command("data", "get", "mnist", "--to", str(danlu.home / "data"))
+    danlu.command("data", "get", "mnist", "--cache")
 
 
 def get(danlu: Danlu, what: str) -> dict[str, Any]:
@@ -62,11 +63,14 @@ def put(danlu: Danlu, name: str, text: str, claim: str = "mnist") -> None:
 
 
 def succeeded(danlu: Danlu, what: str, within: float) -> dict[str, Any]:
+    """TensorStack's jobs have a phase, Kubeflow's only conditions."""
+
     def look() -> bool:
         status = get(danlu, what).get("status") or {}
-        if status.get("phase") == "Failed":
+        true = {one["type"] for one in status.get("conditions") or () if one["status"] == "True"}
+        if "Failed" in true:
             raise AssertionError(json.dumps(status["conditions"], indent=1))
-        return status.get("phase") == "Succeeded"
+        return status.get("phase") == "Succeeded" or "Succeeded" in true
 
     danlu.wait(f"{what} to succeed", look, timeout=within)
     status: dict[str, Any] = get(danlu, what)["status"]
@@ -103,13 +107,15 @@ class Example:
         put(danlu, script, (self.folder / script).read_text(), self.expect["claim"])
         manifest = yaml.safe_load((self.folder / self.expect.get("manifest", "job.yaml")).read_text())
         fewer = [{"name": name, "value": value} for name, value in self.expect["fewer"].items()]
-        for replica in manifest["spec"]["replicaSpecs"]:
+        spec = manifest["spec"]
+        for replica in spec.get("replicaSpecs") or spec["pytorchReplicaSpecs"].values():
             for container in replica["template"]["spec"]["containers"]:
                 container["env"] = fewer + [one for one in container.get("env") or () if one not in fewer]
         danlu.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
 
     def master(self, danlu: Danlu) -> str:
-        return str(get(danlu, self.job)["status"]["tasks"][0]["replicas"][0]["name"])
+        named = f"{OWNER[self.job.partition('/')[0]]}={self.job.partition('/')[2]},job-role=master"
+        return danlu.kubectl("get", "pods", "-l", named, "-o", "jsonpath={.items[0].metadata.name}")
 
     def ends_as_expected(self, danlu: Danlu) -> str:
         """The master's log."""
