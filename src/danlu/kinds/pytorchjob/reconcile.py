@@ -16,7 +16,7 @@ from danlu.kinds.pytorchjob.autoscaling import autoscaler, elastic_range
 from danlu.meta.kind import Kind, Object
 from danlu.runtime.reconcile import Outcome
 
-PYTORCHJOB = Kind("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs")
+PYTORCHJOB = Kind("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", True, (), ("danlu",))
 MASTER, WORKER = "Master", "Worker"
 
 

@@ -15,7 +15,7 @@ from danlu.kinds._training.replicas import RUNNING, SUCCEEDED, ReplicaState
 from danlu.meta.kind import Kind, Object
 from danlu.runtime.reconcile import Outcome
 
-TFJOB = Kind("kubeflow.org", "v1", "TFJob", "tfjobs")
+TFJOB = Kind("kubeflow.org", "v1", "TFJob", "tfjobs", True, (), ("danlu",))
 CHIEF, MASTER, WORKER, PS, EVALUATOR = "Chief", "Master", "Worker", "PS", "Evaluator"
 
 
