@@ -1,0 +1,1 @@
+"""A real Kubernetes on this machine for the tests; `scripts/test-cluster` is its command."""

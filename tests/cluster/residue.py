@@ -1,0 +1,169 @@
+"""What a cluster leaves on the machine, and its removal: processes, mounts, links, cgroups, sockets.
+
+Nothing here asks the cluster: it works on one that is half started, half dead or was killed. Everything belongs to a
+cluster by its name, which is in folders, in cgroups and in command lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from tests.cluster.place import Place
+
+CGROUPS = Path("/sys/fs/cgroup")
+SHARED = (Path("/run/containerd"), Path("/var/lib/cni"), Path("/var/log/containers"))
+"""Folders outside the cluster's own that its programs write into, whatever they are told."""
+ENDING_S = 20.0
+
+
+def record(place: Place) -> None:
+    """What was there before, so that an empty folder that was not can be taken away again."""
+    there = [str(path) for path in SHARED if path.exists()]
+    (place.folder / "before.json").write_text(json.dumps({"shared": there, "rules": rules()}))
+
+
+def make_cgroups(place: Place) -> None:
+    for root in cgroup_roots():
+        (root / place.name).mkdir(exist_ok=True)
+        if root.name == "cpuset" or (root / "cpuset.cpus").exists():  # a new cpuset has no processors until told
+            for file in ("cpuset.cpus", "cpuset.mems"):
+                with contextlib.suppress(OSError):
+                    (root / place.name / file).write_text((root / file).read_text())
+
+
+def cgroup_roots() -> list[Path]:
+    """Version 1: one hierarchy for each controller; version 2: one."""
+    if (CGROUPS / "cgroup.controllers").exists():
+        return [CGROUPS]
+    return [path for path in sorted(CGROUPS.iterdir()) if path.is_dir() and not path.is_symlink()]
+
+
+def sweep(place: Place) -> None:
+    _end_processes(place)
+    sockets = _shim_sockets(place)
+    _unmount(place)
+    for root in cgroup_roots():
+        for folder, _, _ in os.walk(root / place.name, topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+    for socket in sockets:
+        socket.unlink(missing_ok=True)
+    for cached in Path("/var/lib/cni").glob(f"*/{place.name}-*"):
+        cached.unlink()
+    for cached in Path("/var/lib/cni").glob(f"*/*/{place.name}-*"):
+        cached.unlink()
+    if Path("/var/log/containers").is_dir():
+        for link in Path("/var/log/containers").iterdir():
+            if str(link.readlink()).startswith(f"{place.folder}/"):
+                link.unlink()
+    _remove_empty_shared(place)
+
+
+def left(place: Place) -> list[str]:
+    """What is still there, in words; empty when nothing is. Removes the folder at last, if all else is gone."""
+    found = [f"process {pid}: {words[:120]}" for pid, words in processes(place).items()]
+    found += [f"mount {path}" for path in mounts(place)]
+    found += [f"cgroup {root / place.name}" for root in cgroup_roots() if (root / place.name).exists()]
+    if place.namespace_file.exists():
+        found.append(f"network namespace {place.name}")
+    before = json.loads((place.folder / "before.json").read_text())
+    more = [line for line in rules() if line not in before["rules"]]
+    found += [f"iptables rule or link of this machine: {line}" for line in more]
+    found += [f"folder {path}" for path in SHARED if path.exists() and str(path) not in before["shared"]]
+    if not found:
+        shutil.rmtree(place.folder)
+    return found
+
+
+def rules() -> list[str]:
+    """Links and iptables rules of the machine's own network: the cluster must never touch them."""
+    links = json.loads(subprocess.run(["ip", "-j", "link"], check=True, capture_output=True).stdout)
+    found = [f"link {link['ifname']}" for link in links if not link["ifname"].startswith("veth")]
+    for tool in ("iptables-save", "ip6tables-save"):
+        said = subprocess.run([tool], capture_output=True, text=True)
+        found += [f"{tool}: {line}" for line in said.stdout.splitlines() if line.startswith("-A")]
+    return found
+
+
+def processes(place: Place) -> dict[int, str]:
+    """Everything that runs in the cluster's cgroups, in its network, or was started with its folder in the words."""
+    ours = os.getpid()
+    network = place.namespace_file.stat().st_ino if place.namespace_file.exists() else -1
+    family = _ancestors(ours)
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) in family:
+            continue
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if not words:
+                continue  # a kernel thread or a zombie
+            inside = (entry / "ns/net").stat().st_ino == network or place.name in (entry / "cgroup").read_text()
+            if inside or f"{place.folder}/" in words:
+                found[int(entry.name)] = words
+    return found
+
+
+def mounts(place: Place) -> list[str]:
+    """Mount points in the cluster's folder, the deepest last."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        point = line.split()[4].encode().decode("unicode_escape")
+        if point.startswith(f"{place.folder}/"):
+            found.append(point)
+    return found
+
+
+def _ancestors(pid: int) -> set[int]:
+    found = set()
+    while pid > 1:
+        found.add(pid)
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return found
+
+
+def _end_processes(place: Place) -> None:
+    ends = time.monotonic() + ENDING_S
+    while (found := processes(place)) and time.monotonic() < ends:
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.1)
+
+
+def _unmount(place: Place) -> None:
+    for _ in range(5):  # a mount may hide another at the same point
+        for point in reversed(mounts(place)):
+            subprocess.run(["umount", "--lazy", point], check=False, capture_output=True)
+        if not mounts(place):
+            return
+
+
+def _shim_sockets(place: Place) -> list[Path]:
+    """Sockets of shims lie in a folder that containerd does not let one choose; their names are in its state."""
+    found = []
+    for file in (place.folder / "containerd-state").glob("io.containerd.runtime.v2.task/*/*/*"):
+        if file.name in ("address", "bootstrap.json") and file.is_file():
+            text = file.read_text()
+            address = json.loads(text)["address"] if file.name == "bootstrap.json" else text.strip()
+            found.append(Path(address.removeprefix("unix://")))
+    return found
+
+
+def _remove_empty_shared(place: Place) -> None:
+    try:
+        before = json.loads((place.folder / "before.json").read_text())["shared"]
+    except OSError:
+        return
+    for path in SHARED:
+        if str(path) not in before:
+            for folder, _, _ in os.walk(path, topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
