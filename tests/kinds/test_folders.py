@@ -85,5 +85,5 @@ def steps(path: str) -> list[str | int]:
 
 
 def test_generated_files_are_what_the_kinds_say() -> None:
-    done = subprocess.run([ROOT / "scripts/generate-crds", "--check"], capture_output=True, text=True)
+    done = subprocess.run([ROOT / "scripts/generate-deploy", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -187,8 +187,12 @@ def _tell_kept(arguments: argparse.Namespace, chosen: dict[str, Any], last: Memo
     if last.version != __version__:
         print(f"upgrades version {last.version}; jobs keep running")
     if kept:
-        said = ", ".join(f"{name.replace('_', '-')} {chosen[name]}" for name in kept)
+        said = ", ".join(f"{name.replace('_', '-')} {_said(chosen[name])}" for name in kept)
         print(f"as chosen before: {said}")
+
+
+def _said(value: object) -> str:
+    return str(value) if not isinstance(value, bool) else "yes" if value else "no"
 
 
 def _show(made: plan.Plan, *, all_lines: bool) -> None:
@@ -214,7 +218,9 @@ def _show(made: plan.Plan, *, all_lines: bool) -> None:
 
 
 def _tell_next(options: InstallOptions) -> None:
-    print("Danlu is installed. A first job: kubectl apply -f examples/03-kubeflow-pytorchjob (see docs/en/how-to/cluster.md)")
+    print(
+        "Danlu is installed. A first job: kubectl apply -f examples/03-kubeflow-pytorchjob (see docs/en/how-to/cluster.md)"
+    )
     if options.console and not options.console_url:
         print(
             f"The console: kubectl -n {options.namespace} port-forward service/danlu-console 8080:80 8081:8081, "

@@ -25,6 +25,8 @@ COMMANDS = {
     "images": ("danlu.cli.images", "list the image catalogue, or build one of its environments"),
     "data": ("danlu.cli.data", "fetch the data sets of the examples"),
     "operator": ("danlu.cli.operator", "look after Danlu's kinds on a Kubernetes cluster"),
+    "install": ("danlu.cli.install", "put Danlu on a Kubernetes cluster, or bring it up to date there"),
+    "uninstall": ("danlu.cli.uninstall", "take Danlu from a cluster; what users made is kept"),
     "version": ("danlu.cli.version", "print the version"),
 }
 SHOW_TRACEBACK = "DANLU_TRACEBACK"  # set: an unexpected error shows where it happened

@@ -50,6 +50,8 @@ async def _uninstall(client: Client, server: str, arguments: argparse.Namespace)
             kind = one["spec"]["names"]["kind"]
             count = found.counts.get(kind, 0)
             print(f"  - CustomResourceDefinition {one['metadata']['name']}, and with it {count} {kind} objects")
+    if found.namespace is not None and not found.others:
+        print(f"  - Namespace {found.namespace['metadata']['name']}")
     _tell_kept(found, delete_data=arguments.delete_data)
     if arguments.dry_run:
         print("nothing was changed (--dry-run)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from danlu.kinds.platform import PlatformKind, Right
-from danlu.meta.kind import Kind, Object
+from danlu.meta.kind import Object
 
 OPERATOR = "danlu-operator"
 READ = ("get", "list", "watch")
@@ -35,25 +35,22 @@ def leader_role(namespace: str) -> Object:
 
 def user_roles(kinds: Sequence[PlatformKind]) -> list[Object]:
     """Join Kubernetes' own roles: who may edit a namespace may edit what the platform adds to it."""
-    namespaced = [kind.kind for kind in kinds if kind.kind.namespaced]
+    namespaced = [kind for kind in kinds if kind.kind.namespaced]
     return [
         _role("danlu-view", _rights(namespaced, READ), joins=("view",)),
         _role("danlu-edit", _rights(namespaced, (*READ, *WRITE, "deletecollection")), joins=("edit", "admin")),
     ]
 
 
-def _rights(kinds: Sequence[Kind], verbs: tuple[str, ...]) -> list[Right]:
-    groups = sorted({kind.group for kind in kinds})
-    return [
-        Right((group,), tuple(sorted(kind.plural for kind in kinds if kind.group == group)), verbs) for group in groups
-    ] + [
-        Right((group,), tuple(sorted(f"{kind.plural}/scale" for kind in kinds if kind.group == group)), _scaling(verbs))
-        for group in groups
-    ]
-
-
-def _scaling(verbs: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(verb for verb in verbs if verb in ("get", "update", "patch"))
+def _rights(kinds: Sequence[PlatformKind], verbs: tuple[str, ...]) -> list[Right]:
+    """One for each kind, so that a kind can be left out of an installation with its rights."""
+    scaling = tuple(verb for verb in verbs if verb in ("get", "update", "patch"))
+    rights = []
+    for kind in kinds:
+        rights.append(Right((kind.kind.group,), (kind.kind.plural,), verbs))
+        if kind.scale is not None:
+            rights.append(Right((kind.kind.group,), (f"{kind.kind.plural}/scale",), scaling))
+    return rights
 
 
 def _role(name: str, rights: Sequence[Right], joins: tuple[str, ...] = ()) -> Object:

@@ -88,7 +88,7 @@ def _operator(options: InstallOptions) -> Iterator[Object]:
         operator_arguments(options),
         ports={"metrics": OPERATOR_PORT},
         probes="metrics",
-        resources={"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
+        resources=options.operator_resources,
     )
     container["env"].append({"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}})
     yield _deployment(OPERATOR, "operator", options, container, options.replicas)
@@ -117,7 +117,7 @@ def _console(options: InstallOptions) -> Iterator[Object]:
         ["console", "--host=0.0.0.0", f"--port={CONSOLE_PORT}", f"--apps-port={APPS_PORT}"],
         ports={"http": CONSOLE_PORT, "apps": APPS_PORT},
         probes="http",
-        resources={"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"memory": "512Mi"}},
+        resources=options.console_resources,
     )
     yield _deployment(CONSOLE, "console", options, container, 1)
 
@@ -214,6 +214,13 @@ def _deployment(name: str, component: str, options: InstallOptions, container: O
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {}}],
     }
+    for field, value in (
+        ("imagePullSecrets", options.pull_secrets),
+        ("nodeSelector", options.node_selector),
+        ("tolerations", options.tolerations),
+    ):
+        if value:
+            pod[field] = value
     if component == "operator":  # the second is of use only where it outlives the first
         spread = {"labelSelector": {"matchLabels": selector(component)}, "topologyKey": "kubernetes.io/hostname"}
         pod["affinity"] = {

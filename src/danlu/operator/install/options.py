@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from danlu import __version__
 from danlu.kinds.platform import PlatformKind
 from danlu.kinds.registry import REGISTRY
+from danlu.meta.kind import Object
 
 NAMESPACE = "danlu-system"
 IMAGE = f"docker.io/danlu/danlu:{__version__}"
 ADDONS = ("nvidia", "dcgm")
 GANGS = ("none", "kube", "volcano", "coscheduling", "kueue")
+OPERATOR_RESOURCES: Object = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}}
+CONSOLE_RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"memory": "512Mi"}}
 GROUPS = {"kubeflow": "kubeflow.org", "tensorstack": "tensorstack.dev"}
 """Short names for the kinds of one API group (and of the groups below it), for --without-kinds."""
 
@@ -33,6 +36,11 @@ class InstallOptions:
     console: bool = True
     network_policies: bool = True
     addons: tuple[str, ...] = ()
+    operator_resources: Object = field(default_factory=lambda: {**OPERATOR_RESOURCES})
+    console_resources: Object = field(default_factory=lambda: {**CONSOLE_RESOURCES})
+    pull_secrets: tuple[Object, ...] = ()
+    node_selector: Object = field(default_factory=dict)
+    tolerations: tuple[Object, ...] = ()
     take_over: bool = False  # definitions that somebody else installed may be changed
 
     @property

@@ -40,6 +40,8 @@ BY_NAME = {(kind.api_version, kind.kind): kind for kind in KINDS}
 # They outlive an installation: without them nobody could see the jobs that are kept.
 KEPT_KINDS = (CUSTOM_RESOURCE_DEFINITION, NAMESPACE)
 KEPT_ROLES = ("danlu-view", "danlu-edit")
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+WIDTH = 160
 SERVERS_OWN = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
 
 
@@ -181,5 +183,19 @@ def _identity(obj: Object) -> tuple[str, str, str]:
 def _shown(obj: Object) -> list[str]:
     """What people have written, without what the server adds to every object."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in SERVERS_OWN}
+    if LAST_APPLIED in (meta.get("annotations") or {}):
+        meta["annotations"] = {key: value for key, value in meta["annotations"].items() if key != LAST_APPLIED}
     kept = {key: value for key, value in obj.items() if key != "status"}
-    return yaml.safe_dump({**kept, "metadata": meta}, width=120).splitlines()
+    return yaml.dump({**kept, "metadata": meta}, Dumper=_Short, width=WIDTH).splitlines()
+
+
+class _Short(yaml.CSafeDumper):
+    """Lists of words on one line: a role's rules are short then, and a difference is readable."""
+
+
+def _list(dumper: yaml.CSafeDumper, value: list[object]) -> yaml.Node:
+    words = all(isinstance(one, str) for one in value) and len("".join(map(str, value))) < WIDTH
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=words)
+
+
+_Short.add_representer(list, _list)
