@@ -12,7 +12,9 @@ from collections.abc import Sequence
 
 from danlu.cli.consolelink import HOST, ConsoleFile
 from danlu.console.app import Console
+from danlu.console.apps import Apps
 from danlu.console.kubeapi import InThisProcess
+from danlu.console.reaching import Directly
 from danlu.console.settings import HOUR, ConsoleSettings
 from danlu.embedded.apiserver.app import App
 from danlu.embedded.cluster import Cluster
@@ -52,8 +54,10 @@ class EmbeddedConsole:
         )
         admin = cluster.certificates.directory / "admin.crt"
         api = InThisProcess(App(cluster.server), ssl.PEM_cert_to_DER_cert(admin.read_text()))
-        self._console = Console(self.settings, api)
-        self._serving = [Listening(self._console, *self._listeners)]
+        console = Console(self.settings, api)
+        self._reach = Directly(by_name=False)
+        apps_app = Apps(self.settings, console.finder, self._reach, console.sealer)
+        self._serving = [Listening(console, *self._listeners), Listening(apps_app, *self._apps_listeners)]
 
     @property
     def link(self) -> str:
@@ -67,6 +71,7 @@ class EmbeddedConsole:
     async def stop(self) -> None:
         for one in self._serving:
             await one.stop()
+        await self._reach.close()
 
 
 def _bind(ports: Sequence[int]) -> list[socket.socket]:

@@ -18,10 +18,13 @@ from urllib.parse import parse_qsl, urlencode
 from danlu import __version__
 from danlu.console import kubeproxy, watching
 from danlu.console.asgi import Receive, Request, Scope, Send, answer_json, read_json, redirect, refuse
-from danlu.console.guard import Guard
+from danlu.console.entering import Entrance
+from danlu.console.finding import Finder
+from danlu.console.guard import Guard, host_of
 from danlu.console.kubeapi import KubeApi, ask
 from danlu.console.pages import Pages
-from danlu.console.sessions import Identity, Sealer, Session, Sessions
+from danlu.console.sealing import Sealer
+from danlu.console.sessions import Identity, Session, Sessions
 from danlu.console.settings import ConsoleSettings
 from danlu.console.tokens import ends_at
 from danlu.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, ServiceUnavailable, Unauthorized
@@ -34,9 +37,11 @@ class Console:
         self.settings = settings
         self.api = api
         self.sealer = Sealer(settings.key)
+        self.finder = Finder(api)
         self.sessions = Sessions(self.sealer, settings.url)
         self._guard = Guard(settings.url, settings.names)
         self._pages = Pages(settings.apps_url)
+        self._entrance = Entrance(settings, self.finder, self.sealer, self._pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
@@ -53,6 +58,8 @@ class Console:
                 await self._own(request, receive, send)
             elif request.method not in ("GET", "HEAD"):
                 raise MethodNotAllowed("pages can only be read")
+            elif self.settings.target == "embedded" and host_of(request) == "localhost":
+                await self._leave_localhost(request, send)
             elif request.has_query("token"):
                 await self._enter_with_link(request, send)
             else:
@@ -62,15 +69,24 @@ class Console:
         except ApiError as error:
             await refuse(request, send, error)
 
-    def _session(self, request: Request) -> Session:
-        """Of whom the request is; raises Unauthorized, or Forbidden when it is another page's doing."""
+    def _session(self, request: Request, *, header: bool = True) -> Session:
+        """Of whom the request is; raises Unauthorized, or Forbidden when it is another page's doing.
+
+        `header`: the CSRF token comes in its header; a form checks its field by itself.
+        """
         self._guard.check_origin(request)
         session = self.sessions.read(request.cookies)
         if session is None:
             raise Unauthorized("nobody is signed in, or the sign-in has ended")
-        if not request.is_websocket:
+        if header and not request.is_websocket:
             self._guard.check_csrf(request, session.csrf)
         return session
+
+    async def _leave_localhost(self, request: Request, send: Send) -> None:
+        """That name is the apps': on the other one, browsers keep our cookie from them."""
+        port = request.headers["host"].rpartition(":")[2]
+        query = f"?{request.query_string}" if request.query_string else ""
+        await redirect(send, f"http://127.0.0.1:{port}/{request.path.lstrip('/')}{query}")
 
     # -- /console/…
 
@@ -83,6 +99,12 @@ class Console:
             case "POST", "sign-out":
                 self._guard.check_origin(request)
                 await answer_json(send, 200, {}, self.sessions.no_cookies(request.cookies))
+            case "POST", "apps/open":
+                await self._entrance.open(self._session(request), receive, send)
+            case "GET", "apps/enter":
+                await self._entrance.enter(request, self.sessions.read(request.cookies), send)
+            case "POST", "apps/enter":
+                await self._entrance.confirmed(request, self._session(request, header=False), receive, send)
             case _:
                 raise NotFound(f"the console has no page {request.path}")
 

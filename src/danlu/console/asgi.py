@@ -60,19 +60,23 @@ def parse_cookies(headers: Iterable[str]) -> dict[str, str]:
     return found
 
 
-async def read_json(receive: Receive) -> Any:
+async def read_body(receive: Receive) -> bytes:
+    """Of one of the console's own requests."""
     body = b""
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise BadRequest("the request's body did not arrive whole")
-        body += message.get("body", b"")
+        body += bytes(message.get("body", b""))
         if len(body) > MAX_FORM_BYTES:
             raise RequestTooLarge(f"the request is longer than {MAX_FORM_BYTES} bytes")
         if not message.get("more_body"):
-            break
+            return body
+
+
+async def read_json(receive: Receive) -> Any:
     try:
-        return orjson.loads(body or b"{}")
+        return orjson.loads(await read_body(receive) or b"{}")
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"the request is no JSON: {error}") from None
 
