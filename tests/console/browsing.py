@@ -1,0 +1,119 @@
+"""A browser as far as the server can tell one: cookies by host and path, Origin, Sec-Fetch-Site."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+
+TIMEOUT = 60.0
+
+
+class Browser:
+    def __init__(self, console: str) -> None:
+        self.console = console.rstrip("/")
+        self.csrf = ""
+        self._session = aiohttp.ClientSession(
+            cookie_jar=aiohttp.CookieJar(unsafe=True),
+            connector=aiohttp.TCPConnector(resolver=_EverythingIsHere()),
+            timeout=aiohttp.ClientTimeout(total=TIMEOUT),
+        )
+
+    async def __aenter__(self) -> Browser:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
+
+    # -- what a person does
+
+    async def visit(self, url: str, **headers: str) -> aiohttp.ClientResponse:
+        """Types an address; redirects are followed."""
+        told = {"accept": "text/html", "sec-fetch-site": "none", "sec-fetch-mode": "navigate", **headers}
+        answer = await self._session.get(self._whole(url), headers=told)
+        await answer.read()
+        return answer
+
+    async def sign_in(self, link: str) -> dict[str, Any]:
+        await self.visit(link)
+        return await self.session()
+
+    async def session(self) -> dict[str, Any]:
+        told = await self.json("GET", "/console/session")
+        self.csrf = told["csrf"]
+        return told
+
+    # -- what the console's own scripts do
+
+    async def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, Any]:
+        told = {"sec-fetch-site": "same-origin", "origin": self.console, "x-danlu-csrf": self.csrf, **(headers or {})}
+        async with self._session.request(method, self._whole(path), json=body, headers=told) as answer:
+            text = await answer.read()
+            is_json = answer.headers.get("content-type", "").startswith("application/json")
+            return answer.status, await answer.json() if is_json else text.decode(errors="replace")
+
+    async def json(self, method: str, path: str, body: Any = None) -> Any:
+        status, content = await self.ask(method, path, body)
+        assert status < 300, f"{method} {path}: {status} {content}"
+        return content
+
+    async def open_app(self, namespace: str, kind: str, name: str) -> str:
+        """Where a new tab is led."""
+        asked = {"namespace": namespace, "kind": kind, "name": name}
+        return str((await self.json("POST", "/console/apps/open", asked))["url"])
+
+    # -- anything else
+
+    @asynccontextmanager
+    async def stream(self, path: str) -> Any:
+        async with self._session.get(self._whole(path), headers={"sec-fetch-site": "same-origin"}) as answer:
+            yield answer
+
+    @asynccontextmanager
+    async def socket(self, path: str, origin: str = "", protocols: tuple[str, ...] = ()) -> Any:
+        url = self._whole(path)
+        own = urlsplit(url)
+        told = {"origin": origin or f"{own.scheme}://{own.netloc}"}
+        async with self._session.ws_connect(url, headers=told, protocols=protocols) as socket:
+            yield socket
+
+    async def raw(self, method: str, url: str, **options: Any) -> aiohttp.ClientResponse:
+        answer = await self._session.request(method, self._whole(url), allow_redirects=False, **options)
+        await answer.read()
+        return answer
+
+    def cookies(self, url: str) -> dict[str, str]:
+        from yarl import URL
+
+        found = self._session.cookie_jar.filter_cookies(URL(self._whole(url)))
+        return {name: morsel.value for name, morsel in found.items()}
+
+    def _whole(self, url: str) -> str:
+        return url if "://" in url else self.console + url
+
+
+class _EverythingIsHere(aiohttp.abc.AbstractResolver):
+    """`localhost` is this machine also where no resolver says so."""
+
+    async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[aiohttp.abc.ResolveResult]:
+        return [{"hostname": host, "host": "127.0.0.1", "port": port, "family": 2, "proto": 0, "flags": 0}]
+
+    async def close(self) -> None:
+        pass
+
+
+async def until(what: str, look: Callable[[], Awaitable[Any]], timeout: float = TIMEOUT) -> Any:
+    ends = asyncio.get_running_loop().time() + timeout
+    answer: Any = None
+    while asyncio.get_running_loop().time() < ends:
+        answer = await look()
+        if answer:
+            return answer
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"waited {timeout:.0f} s in vain for {what}; last answer: {answer!r}")
