@@ -78,6 +78,7 @@ class Listening:
             "access_log": False,
             "server_header": False,
             "date_header": False,
+            "proxy_headers": False,  # whom a request is from is what the socket says, not what a header claims
             # kubectl, client libraries and browsers keep connections; 5 s would make them reconnect
             "timeout_keep_alive": 120,
             "timeout_graceful_shutdown": 1,
