@@ -18,11 +18,13 @@ from danlu.client.client import Client
 from danlu.embedded import bootstrap
 from danlu.embedded.apiserver import admission, crds
 from danlu.embedded.apiserver.addresses import ServiceAddresses
+from danlu.embedded.apiserver.admission.policies import Policies
 from danlu.embedded.apiserver.app import App, pages
 from danlu.embedded.apiserver.auth import kubeconfig
 from danlu.embedded.apiserver.auth.authenticate import Authenticator
 from danlu.embedded.apiserver.auth.certificates import Certificates
 from danlu.embedded.apiserver.auth.rbac import Authorizer
+from danlu.embedded.apiserver.auth.signing import Signer
 from danlu.embedded.apiserver.auth.tokens import ServiceAccountTokens, StaticTokens
 from danlu.embedded.apiserver.inprocess import InProcess
 from danlu.embedded.apiserver.listening import Listener, bind
@@ -102,7 +104,11 @@ class Cluster:
         accounts = ServiceAccountTokens(store, certificates.directory / "service-accounts.key")
         static = StaticTokens(certificates.directory / "tokens.csv")
         # The salt keeps two clusters on one machine from giving the same address to services of the same name.
-        further = [ServiceAddresses(store, salt=str(self.directory.root)), crds.Naming(store)]
+        further = [
+            ServiceAddresses(store, salt=str(self.directory.root)),
+            crds.Naming(store),
+            Policies(store, registry),
+        ]
         chain = admission.standard_chain(store, authorizer, further)
         server = Server(
             store, registry, authorizer, Authenticator(authorizer, accounts, static), chain, pages(), Metrics()
@@ -119,7 +125,11 @@ class Cluster:
         if self.settings.run_controllers:
             self.manager = Manager(self.component("kube-controller-manager"))
             self.manager.add_all(CONTROLLERS)
-            self.manager.add_all(system.factories(self.directory.volumes, self.certificates.authority_pem()))
+            self.manager.add_all(
+                system.factories(
+                    self.directory.volumes, self.certificates.authority_pem(), Signer(self.certificates.authority)
+                )
+            )
             self.scheduler = Scheduler(self.manager, self.component("kube-scheduler"))
             await self.manager.start()
             await self.scheduler.start()

@@ -19,6 +19,8 @@ PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", Fals
 EVENT = Kind("", "v1", "Event", "events", True, ("ev",))
 RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas", True, ("quota",))
 LIMIT_RANGE = Kind("", "v1", "LimitRange", "limitranges", True, ("limits",))
+REPLICATION_CONTROLLER = Kind("", "v1", "ReplicationController", "replicationcontrollers", True, ("rc",), ALL)
+POD_TEMPLATE = Kind("", "v1", "PodTemplate", "podtemplates", True)
 
 EVENTS_EVENT = Kind("events.k8s.io", "v1", "Event", "events", True, ("ev",))
 ENDPOINT_SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", True)
@@ -49,6 +51,20 @@ CUSTOM_RESOURCE_DEFINITION = Kind(
     False,
     ("crd", "crds"),
     ("api-extensions",),
+)
+_ADMISSION = ("admissionregistration.k8s.io", "v1")
+VALIDATING_POLICY = Kind(*_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies", False)
+VALIDATING_POLICY_BINDING = Kind(
+    *_ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", False
+)
+MUTATING_POLICY = Kind(*_ADMISSION, "MutatingAdmissionPolicy", "mutatingadmissionpolicies", False)
+MUTATING_POLICY_BINDING = Kind(*_ADMISSION, "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", False)
+FLOW_SCHEMA = Kind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas", False)
+PRIORITY_LEVEL = Kind(
+    "flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration", "prioritylevelconfigurations", False
+)
+CERTIFICATE_SIGNING_REQUEST = Kind(
+    "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", False, ("csr",)
 )
 
 TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", False)

@@ -45,7 +45,7 @@ Found = TypeVar("Found")
 @pytest.fixture
 async def manager(cluster: Cluster, client: Client, tmp_path: Path) -> AsyncIterator[Manager]:
     manager = Manager(client)
-    manager.add_all(system.factories(tmp_path / "volumes", "CERT"))
+    manager.add_all(system.factories(tmp_path / "volumes", "CERT", lambda *_: "SIGNED"))
     await manager.start()
     await until(lambda: client.get(SERVICE_ACCOUNT, "default", "default"))
     yield manager

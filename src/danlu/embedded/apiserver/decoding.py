@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -31,7 +32,9 @@ def read_object(call: Call, served: ServedKind) -> Object:
 def read_as(call: Call, schema: Schema, kind: Kind, *, custom: bool = False) -> Object:
     """The body, where it is of this kind; one that does not say so is taken for it, unless it is `custom`."""
     content_type = call.headers.get("content-type", "")
-    body = decode_body(content_type, call.body, call.warnings, field_validation(call), kind=kind.kind)
+    repeated: list[str] = []
+    validation = field_validation(call)
+    body = decode_body(content_type, call.body, call.warnings, validation, kind=kind.kind, repeated=repeated)
     if custom:
         _require_type(kind, body, call.body)
     why = _not_this_kind(call, kind, body)
@@ -39,7 +42,7 @@ def read_as(call: Call, schema: Schema, kind: Kind, *, custom: bool = False) -> 
         sent = body.get("kind") or kind.kind
         version = str(body.get("apiVersion") or kind.api_version).rpartition("/")[2]
         raise BadRequest(f"{sent} in version {quoted(version)} cannot be handled as a {kind.kind}: {why}")
-    return fit_to(call, schema, kind, body)
+    return fit_to(call, schema, kind, body, repeated, custom=custom)
 
 
 def _require_type(expected: Kind, body: Object, raw: bytes) -> None:
@@ -85,10 +88,15 @@ def _not_this_kind(call: Call, kind: Kind, body: Object) -> str:
     return f"converting ({version}.{name}) to ({internal}.{kind.kind}): unknown conversion"
 
 
-def fit_to(call: Call, schema: Schema, kind: Kind, obj: Object) -> Object:
-    """Puts `obj` in the normal form of its schema, dropping fields that it does not have, loudly or quietly."""
+def fit_to(
+    call: Call, schema: Schema, kind: Kind, obj: Object, repeated: Sequence[str] = (), *, custom: bool = False
+) -> Object:
+    """Puts `obj` in the normal form of its schema, dropping fields that it does not have, loudly or quietly.
+
+    `repeated`: what the reader of the body has to say already of fields that are there twice.
+    """
     decoded = _decode(schema, obj)
-    why = decoded.problem.message if decoded.problem is not None else _unknown(call, decoded.unknown)
+    why = decoded.problem.message if decoded.problem is not None else _unknown(call, decoded.unknown, repeated, custom)
     if why:
         raise BadRequest(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}')
     return _labelled(kind, obj)
@@ -120,12 +128,13 @@ def _decode(schema: Schema, obj: Object) -> Decoded:
     return decoded
 
 
-def _unknown(call: Call, paths: list[str]) -> str:
+def _unknown(call: Call, paths: list[str], repeated: Sequence[str] = (), custom: bool = False) -> str:
     """Fields that were dropped: the error where the client asked to be strict, else a warning or nothing."""
-    if not paths:
+    if not paths and not repeated:
         return ""
     mode = field_validation(call)
     texts = [f'unknown field "{path}"' for path in paths]
+    texts = [*repeated, *texts] if custom else [*texts, *repeated]  # custom kinds are read first and pruned afterwards
     if mode == "Strict":
         return "strict decoding error: " + ", ".join(texts)
     if mode == "Warn":

@@ -66,6 +66,7 @@ def subresources_of(served: ServedKind) -> list[tuple[str, Kind, tuple[str, ...]
     found: list[tuple[str, Kind, tuple[str, ...]]] = []
     if served.has_status:
         found.append(("status", served.kind, ("get", "patch", "update")))
+    found += [(name, served.kind, ("get", "patch", "update")) for name in served.parts]
     if served.scale is not None:
         found.append(("scale", _SCALE, ("get", "patch", "update")))
     found += [(name, sub.kind, tuple(sorted(sub.verbs))) for name, sub in served.subresources.items()]

@@ -111,10 +111,12 @@ def decode_body(
     *,
     patch: bool = False,
     kind: str = "",
+    repeated: list[str] | None = None,
 ) -> Any:
     """The JSON data in a body; an object, or with `patch` also a list. Duplicate keys are refused or warned of.
 
-    `kind`: what is expected, for the text of errors.
+    `kind`: what is expected, for the text of errors. `repeated`: takes what would be refused for being there twice, for
+    a caller who will find more to refuse.
     """
     media = content_type.split(";", 1)[0].strip().lower()
     if media in ("", JSON):
@@ -134,7 +136,9 @@ def decode_body(
         expected = "map[string]interface {}" if patch else _FIND_KIND
         problem = f"json: cannot unmarshal {_go_name(data)} into Go value of type {expected}"
         raise _unrecognized(problem, body, patch, kind)
-    if strict and field_validation == "Strict":
+    if strict and field_validation == "Strict" and repeated is not None:
+        repeated.extend(strict)
+    elif strict and field_validation == "Strict":
         raise BadRequest(f"{_subject(data)}strict decoding error: {', '.join(strict)}")
     if strict and field_validation == "Warn":
         warnings.extend(strict)

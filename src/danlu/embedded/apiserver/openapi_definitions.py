@@ -124,8 +124,7 @@ def custom(served: ServedKind, prefix: str) -> dict[str, Document]:
         schema = _for_v2(schema)
     properties = {
         **schema.get("properties", {}),
-        "apiVersion": {"type": "string", "description": "The group and version of this representation of the object."},
-        "kind": {"type": "string", "description": "The object's kind, in CamelCase."},
+        **_identity(),
         "metadata": _described(f"{META}ObjectMeta", "Standard object's metadata.", prefix),
     }
     one = {**schema, "type": "object", "properties": properties, "x-kubernetes-group-version-kind": identity}
@@ -142,6 +141,13 @@ def custom(served: ServedKind, prefix: str) -> dict[str, Document]:
         "x-kubernetes-group-version-kind": [{**identity[0], "kind": kind.list_kind}],
     }
     return {name: one, f"{name}List": many}
+
+
+@functools.cache
+def _identity() -> dict[str, Document]:
+    """apiVersion and kind, described as they are in every kind of Kubernetes' own."""
+    known = stored()["io.k8s.api.core.v1.Namespace"]["properties"]
+    return {name: {"type": "string", "description": known[name]["description"]} for name in ("apiVersion", "kind")}
 
 
 def _described(name: str, description: str, prefix: str) -> Document:

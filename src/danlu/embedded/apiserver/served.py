@@ -50,6 +50,7 @@ class ScalePaths:
     spec_replicas: str = "spec.replicas"
     status_replicas: str = "status.replicas"
     selector: str = "status.selector"  # a string, or a LabelSelector object, which is then written as a string
+    plain_selector: bool = False  # an object that is just labels (ReplicationController)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,14 @@ class Subresource:
     kind: Kind
     handle: Callable[[Call], Awaitable[Response | StreamResponse]] | None = None
     stream: Callable[[Call, Any, Any, Any], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A subresource that reads and changes a part of the object itself, as /status does: approval, resize."""
+
+    prepare: Callable[[Object, Object], None]  # (new, old): keep all but the part
+    validate: Callable[[Object, Object], list[FieldError]] = no_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,7 @@ class ServedKind:
     selectable_names: frozenset[str] = frozenset()
     unselectable: str = ""  # what is said of other fields, {} for the quoted name; empty: the usual words
     has_status: bool = False
+    parts: Mapping[str, Part] = field(default_factory=dict)  # by name, beyond status
     scale: ScalePaths | None = None
     # seconds of grace for a delete (None: at once), from the object and the asked gracePeriodSeconds
     grace: Callable[[Object, int | None], int | None] = lambda _obj, _asked: None

@@ -135,7 +135,7 @@ class Server:
 
     def _subresource_handler(self, call: Call, served: ServedKind) -> Handler | None:
         name = call.subresource
-        if name == "status" and served.has_status:
+        if (name == "status" and served.has_status) or name in served.parts:
             if call.verb not in STATUS_VERBS:
                 raise _unsupported(served, call.verb) if served.custom else MethodNotAllowed()
             return METHODS[call.verb]

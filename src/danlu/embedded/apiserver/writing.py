@@ -18,7 +18,7 @@ from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.storage import Stored
 from danlu.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from danlu.meta import clock
-from danlu.meta.fields import invalid, invalid_error, quoted
+from danlu.meta.fields import FieldError, invalid, invalid_error, quoted
 from danlu.meta.kind import Kind, Object
 from danlu.meta.metadata import validate_metadata, validate_metadata_update
 from danlu.meta.patch import track_update
@@ -131,21 +131,21 @@ def update_object(
 ) -> asyncio.Future[Stored] | Object | None:
     """The synchronous heart of every change. None: nothing would change, so nothing is written."""
     store = call.server.store
-    is_status = call.subresource == "status"
+    prepare, validate = _rules(served, call.subresource)
     schema = served.schema()
     _one_of_each_owner(call, new["metadata"])
     served.default(new)
-    (served.prepare_status if is_status else served.prepare_update)(new, old)
+    prepare(new, old)
     if not applied:
         track_update(new, old, by, served.kind.api_version, schema, clock.now_rfc3339(), call.subresource)
     where = (served, call.namespace, call.name, call.subresource)
     attributes = Attributes("UPDATE", *where, new, old, call.user, call.dry_run, call.warnings, {})
     call.server.admission.mutate(attributes)
     errors = validate_metadata_update(new["metadata"], old["metadata"], native=not served.free_finalizers)
-    errors += served.validate_status(new, old) if is_status else served.validate_update(new, old)
+    errors += validate(new, old)
     if errors:
         raise invalid_error(_shown_kind(served), call.name, errors)
-    call.warnings.extend([] if is_status else served.warnings(new))
+    call.warnings.extend([] if call.subresource else served.warnings(new))
     call.server.admission.validate(attributes)
     if new == old:
         return None
@@ -157,6 +157,16 @@ def update_object(
     if meta.get("deletionTimestamp") and not waits:
         return store.delete(served.key, written)
     return store.put(served.key, written)
+
+
+def _rules(
+    served: ServedKind, subresource: str
+) -> tuple[Callable[[Object, Object], None], Callable[[Object, Object], list[FieldError]]]:
+    """How a change through this subresource is prepared and checked; scale changes the object itself."""
+    if subresource == "status":
+        return served.prepare_status, served.validate_status
+    part = served.parts.get(subresource)
+    return (part.prepare, part.validate) if part is not None else (served.prepare_update, served.validate_update)
 
 
 def _shown_kind(served: ServedKind) -> Kind:

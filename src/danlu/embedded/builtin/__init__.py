@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.builtin import (
+    admissionpolicies,
+    certificatesigningrequest,
     clusterrole,
     clusterrolebinding,
     configmap,
@@ -18,6 +20,7 @@ from danlu.embedded.builtin import (
     endpointslice,
     event,
     eventsevent,
+    flowcontrol,
     job,
     lease,
     limitrange,
@@ -27,8 +30,10 @@ from danlu.embedded.builtin import (
     persistentvolume,
     persistentvolumeclaim,
     pod,
+    podtemplate,
     priorityclass,
     replicaset,
+    replicationcontroller,
     resourcequota,
     reviews,
     role,
@@ -50,6 +55,8 @@ BUILTINS: tuple[ServedKind, ...] = (
     persistentvolumeclaim.SERVED,
     persistentvolume.SERVED,
     pod.SERVED,
+    podtemplate.SERVED,
+    replicationcontroller.SERVED,
     resourcequota.SERVED,
     secret.SERVED,
     serviceaccount.SERVED,
@@ -71,5 +78,8 @@ BUILTINS: tuple[ServedKind, ...] = (
     priorityclass.SERVED,
     storageclass.SERVED,
     customresourcedefinition.SERVED,
+    certificatesigningrequest.SERVED,
+    *admissionpolicies.SERVED,
+    *flowcontrol.SERVED,
     *metrics.SERVED,
 )

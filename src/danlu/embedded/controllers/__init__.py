@@ -13,6 +13,7 @@ from danlu.runtime.manager import Factory
 CONTROLLERS: tuple[Factory, ...] = (
     job.make,
     replicaset.make,
+    replicaset.make_old,
     deployment.make,
     statefulset.make,
     daemonset.make,

@@ -18,8 +18,8 @@ from danlu.client.informer import DELETED, Informer, controller_uid
 from danlu.meta import conditions, names, objects, owners
 from danlu.meta.clock import parse_time
 from danlu.meta.kind import Kind, Object
-from danlu.meta.labels import Selector, from_label_selector
-from danlu.meta.wellknown import POD
+from danlu.meta.labels import Selector, from_label_selector, from_map
+from danlu.meta.wellknown import POD, REPLICATION_CONTROLLER
 from danlu.runtime import Controller, EventRecorder, Manager, Request
 
 BY_CONTROLLER = "controller"
@@ -261,6 +261,8 @@ def wake_owners(controller: Controller, children: Informer, owning: Informer, de
 
 
 def selector_of(owner: Object) -> Selector:
+    if owner.get("kind") == REPLICATION_CONTROLLER.kind:  # older than label selectors: just labels
+        return from_map(owner["spec"].get("selector") or {})
     return from_label_selector(owner["spec"].get("selector"))
 
 

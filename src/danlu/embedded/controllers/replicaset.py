@@ -1,4 +1,7 @@
-"""apps/v1 ReplicaSet: as many pods of one template as asked for, no more and no fewer."""
+"""apps/v1 ReplicaSet: as many pods of one template as asked for, no more and no fewer.
+
+ReplicationController is the same thing from the time before label selectors: one controller serves both kinds.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from danlu.embedded.controllers import pods as states
 from danlu.embedded.controllers.pods import PodControl
 from danlu.meta import conditions, objects, owners
 from danlu.meta.clock import rfc3339
-from danlu.meta.kind import Object
+from danlu.meta.kind import Kind, Object
 from danlu.meta.labels import from_map
-from danlu.meta.wellknown import REPLICA_SET
+from danlu.meta.wellknown import REPLICA_SET, REPLICATION_CONTROLLER
 from danlu.runtime import Controller, Manager, Outcome, Request
 from danlu.runtime.applying import write_status
 
@@ -19,19 +22,28 @@ MOST_PODS_PER_SYNC = 500
 
 
 def make(manager: Manager) -> Controller:
-    sets = ReplicaSetController(manager)
-    controller = Controller("replicaset", sets.reconcile)
+    return _make(manager, REPLICA_SET, "replicaset")
+
+
+def make_old(manager: Manager) -> Controller:
+    return _make(manager, REPLICATION_CONTROLLER, "replication")
+
+
+def _make(manager: Manager, kind: Kind, name: str) -> Controller:
+    sets = ReplicaSetController(manager, kind, f"{name}-controller")
+    controller = Controller(name, sets.reconcile)
     controller.watches(sets.replica_sets)
     sets.control.wakes(controller, sets.replica_sets)
     return controller
 
 
 class ReplicaSetController:
-    def __init__(self, manager: Manager) -> None:
+    def __init__(self, manager: Manager, kind: Kind, component: str) -> None:
+        self.kind = kind
         self.client = manager.client
         self.clock = manager.clock
-        self.control = PodControl(manager, REPLICA_SET, "replicaset-controller")
-        self.replica_sets = states.index_by_owner(manager.informer(REPLICA_SET))
+        self.control = PodControl(manager, kind, component)
+        self.replica_sets = states.index_by_owner(manager.informer(kind))
 
     async def reconcile(self, request: Request) -> Outcome | None:
         replica_set = self.replica_sets.get(request.namespace, request.name)
@@ -46,7 +58,7 @@ class ReplicaSetController:
             owned = self.control.informer.by_index(states.BY_CONTROLLER, replica_set["metadata"]["uid"])
             pods = [pod for pod in owned if selector.matches(objects.labels_of(pod))]
         status = self._status(replica_set, pods, failure)
-        await write_status(self.client, REPLICA_SET, replica_set, status)
+        await write_status(self.client, self.kind, replica_set, status)
         if failure is not None and not (isinstance(failure, errors.ApiError) and states.is_namespace_ending(failure)):
             raise failure
         waits = states.next_availability(pods, replica_set["spec"].get("minReadySeconds") or 0, self.clock())
@@ -58,7 +70,7 @@ class ReplicaSetController:
             template = replica_set["spec"]["template"]
 
             async def one(_: int) -> None:
-                await self.control.create(replica_set, states.from_template(template, replica_set, REPLICA_SET))
+                await self.control.create(replica_set, states.from_template(template, replica_set, self.kind))
 
             _, failure = await states.slow_start(min(-surplus, MOST_PODS_PER_SYNC), one)
             return failure
@@ -90,7 +102,6 @@ class ReplicaSetController:
         min_ready = spec.get("minReadySeconds") or 0
         status: Object = {
             "replicas": len(active),
-            "terminatingReplicas": sum(map(states.is_terminating, pods)),
             **states.nonzero(
                 fullyLabeledReplicas=sum(whole.matches(objects.labels_of(pod)) for pod in active),
                 readyReplicas=sum(map(states.is_ready, active)),
@@ -98,6 +109,8 @@ class ReplicaSetController:
                 observedGeneration=meta.get("generation", 0),
             ),
         }
+        if self.kind is REPLICA_SET:
+            status["terminatingReplicas"] = sum(map(states.is_terminating, pods))
         held = objects.copy((replica_set.get("status") or {}).get("conditions") or [])
         if failure is None:
             conditions.remove(held, "ReplicaFailure")

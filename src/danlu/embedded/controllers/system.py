@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from danlu.embedded.controllers import (
+    certificates,
     clusterroles,
     endpoints,
     ephemeral,
@@ -20,7 +21,7 @@ from danlu.embedded.controllers import (
 from danlu.runtime.manager import Factory
 
 
-def factories(volumes_directory: Path, ca_pem: str) -> tuple[Factory, ...]:
+def factories(volumes_directory: Path, ca_pem: str, sign: certificates.Sign) -> tuple[Factory, ...]:
     """Service accounts come first: nothing can run in a namespace before it has its own."""
     return (
         *serviceaccounts.factories(ca_pem),
@@ -34,4 +35,5 @@ def factories(volumes_directory: Path, ca_pem: str) -> tuple[Factory, ...]:
         podgc.make,
         ttl.make,
         clusterroles.make,
+        lambda manager: certificates.make(manager, sign),
     )

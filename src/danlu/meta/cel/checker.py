@@ -5,7 +5,7 @@ Finds what authors get wrong: misspelt fields, unknown names and functions, oper
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from danlu.meta.cel.parser import (
     ListNode,
     Literal,
     MapNode,
+    MessageNode,
     Node,
     Select,
     SyntaxProblem,
@@ -108,13 +109,13 @@ class Problem(Exception):
         self.text = text
 
 
-def check(source: str, variables: Mapping[str, Type]) -> tuple[Node, Type]:
-    """Parses and checks. Raises Problem."""
+def check(source: str, variables: Mapping[str, Type], messages: Collection[str] = ()) -> tuple[Node, Type]:
+    """Parses and checks. Raises Problem. `messages`: types that may be made, by the first part of their name."""
     try:
         tree = parse(source)
     except SyntaxProblem as problem:
         raise Problem(_shown(source, [(problem.position, problem.message)])) from None
-    checker = _Checker(dict(variables))
+    checker = _Checker(dict(variables), messages)
     result = checker.visit(tree)
     if checker.errors:
         raise Problem(_shown(source, sorted(checker.errors)))
@@ -133,8 +134,9 @@ def _shown(source: str, errors: list[tuple[int, str]]) -> str:
 
 
 class _Checker:
-    def __init__(self, variables: dict[str, Type]) -> None:
+    def __init__(self, variables: dict[str, Type], messages: Collection[str]) -> None:
         self.variables = variables
+        self.messages = messages
         self.errors: list[tuple[int, str]] = []
 
     def fail(self, node: Node, message: str) -> Type:
@@ -159,6 +161,12 @@ class _Checker:
                 values = [(self.visit(key), self.visit(value))[1] for key, value in node.entries]
                 same = values and all(str(one) == str(values[0]) for one in values)
                 return Type("map", values[0] if same else DYN)
+            case MessageNode():
+                for _, _, value in node.entries:
+                    self.visit(value)
+                if node.name.partition(".")[0] not in self.messages:
+                    return self.fail(node, f"undeclared reference to '{node.name}' (in container '')")
+                return Type("message")
             case Call():
                 return self.call(node)
         return DYN

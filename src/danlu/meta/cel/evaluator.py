@@ -7,7 +7,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from danlu.meta.cel import extensions, library
-from danlu.meta.cel.parser import RESERVED, Call, Ident, Index, ListNode, Literal, MapNode, Node, Select, Uint
+from danlu.meta.cel.parser import (
+    RESERVED,
+    Call,
+    Ident,
+    Index,
+    ListNode,
+    Literal,
+    MapNode,
+    MessageNode,
+    Node,
+    Select,
+    Uint,
+)
 from danlu.meta.cel.values import (
     NONE,
     CelError,
@@ -70,9 +82,29 @@ def compile_tree(node: Node) -> Closure:
         case MapNode():
             entries = [(compile_tree(key), compile_tree(value)) for key, value in node.entries]
             return lambda env: {_map_key(key(env)): value(env) for key, value in entries}
+        case MessageNode():
+            return _message(node)
         case Call():
             return _call(node)
     raise TypeError(node)
+
+
+def _message(node: MessageNode) -> Closure:
+    fields = [(unescaped(name), optional, compile_tree(value)) for name, optional, value in node.entries]
+
+    def make(env: Variables) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name, optional, value in fields:
+            found = value(env)
+            if not optional:
+                made[name] = found
+            elif not isinstance(found, Optional):
+                raise NoSuchOverload
+            elif found.present:
+                made[name] = found.value
+        return made
+
+    return make
 
 
 def _map_key(key: Any) -> Any:

@@ -405,6 +405,7 @@ GLOBAL: dict[str, Function] = {
     "optional.of": lambda value: Optional(True, value),
     "optional.none": lambda: NONE,
     "optional.ofNonZeroValue": non_zero,
+    "jsonpatch.escapeKey": lambda key: key.replace("~", "~0").replace("/", "~1"),
     "sets.contains": sets_contains,
     "sets.equivalent": lambda one, other: sets_contains(one, other) and sets_contains(other, one),
     "sets.intersects": sets_intersects,

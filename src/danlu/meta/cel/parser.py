@@ -64,6 +64,14 @@ class MapNode(Node):
     entries: list[tuple[Node, Node]]
 
 
+@dataclass(slots=True)
+class MessageNode(Node):
+    """`Object.spec{replicas: 3, ?paused: x}`: a value of a named type. Entries: (field, optional, value)."""
+
+    name: str
+    entries: list[tuple[str, bool, Node]]
+
+
 class Uint(int):
     """An unsigned integer: a type of its own in CEL."""
 
@@ -203,6 +211,9 @@ class _Parser:
     def member(self) -> Node:
         node = self.primary()
         while True:
+            if self.token.text == "{" and (name := _type_name(node)):
+                node = MessageNode(self.expect("{").position, name, self.message_entries())
+                continue
             token = self.taken(".", ".?", "[", "[?")
             if token is None:
                 return node
@@ -267,6 +278,22 @@ class _Parser:
             return Call(opening.position, token.text, None, self.arguments(")"))
         return Ident(token.position, token.text)
 
+    def message_entries(self) -> list[tuple[str, bool, Node]]:
+        found: list[tuple[str, bool, Node]] = []
+        while self.taken("}") is None:
+            if found:
+                self.expect(",")
+                if self.taken("}") is not None:
+                    break
+            optional = self.taken("?") is not None
+            field = self.token
+            if field.kind != "name":
+                raise self.unexpected("IDENTIFIER")
+            self.index += 1
+            self.expect(":")
+            found.append((field.text, optional, self.expression()))
+        return found
+
     def entries(self) -> list[tuple[Node, Node]]:
         found: list[tuple[Node, Node]] = []
         while self.taken("}") is None:
@@ -285,6 +312,16 @@ _NUMBERS: dict[str, Any] = {
     "uint": lambda text: Uint(int(text[:-1], 16 if text[:2] in ("0x", "0X") else 10)),
     "float": float,
 }
+
+
+def _type_name(node: Node) -> str:
+    """`a.b.c`, which before a brace is the name of a type."""
+    if isinstance(node, Ident):
+        return node.name
+    if isinstance(node, Select) and not node.optional:
+        inner = _type_name(node.target)
+        return f"{inner}.{node.field}" if inner else ""
+    return ""
 
 
 def _string(token: _Token) -> str | bytes:
@@ -328,6 +365,8 @@ def identifiers(node: Node) -> set[str]:
                 pending.append(one.target)
             case Index():
                 pending += [one.target, one.key]
+            case MessageNode():
+                pending += [value for _, _, value in one.entries]
             case Call():
                 pending += [one.target, *one.args]
             case ListNode():

@@ -113,6 +113,7 @@ def _handles(plugin: Plugin, resource: str) -> bool:
 
 def standard_chain(store: Store, authorizer: Authorizer, further: Sequence[Plugin] = ()) -> Chain:
     """The plugins of a cluster, in Kubernetes' own order; quota is last, so that it counts only what else passed."""
+    from danlu.embedded.apiserver.admission.certificates import Certificates
     from danlu.embedded.apiserver.admission.default_tolerations import DefaultTolerations
     from danlu.embedded.apiserver.admission.limit_ranger import LimitRanger
     from danlu.embedded.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
@@ -134,6 +135,7 @@ def standard_chain(store: Store, authorizer: Authorizer, further: Sequence[Plugi
             DefaultTolerations(),
             DefaultStorageClass(store),
             StorageObjectInUse(),
+            Certificates(authorizer),
             ClaimResize(store),
             *further,
             ResourceQuota(store),

@@ -222,6 +222,12 @@ system:controller:replicaset-controller
     update apps: replicasets/finalizers
     create,delete,list,patch,watch core: pods
     events
+system:controller:replication-controller
+    get,list,update,watch core: replicationcontrollers
+    update core: replicationcontrollers/status
+    update core: replicationcontrollers/finalizers
+    create,delete,list,patch,watch core: pods
+    events
 system:controller:resourcequota-controller
     list,watch *: *
     update core: resourcequotas/status

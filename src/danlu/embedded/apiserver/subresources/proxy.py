@@ -43,7 +43,7 @@ class Target:
 async def handle(call: Call) -> Response | StreamResponse:
     prefix, path = _split(call)
     if call.route.resource == "nodes":
-        return _node_page(call, path)
+        return await _node_page(call, path)
     target = _target(call)
     if not path:
         if call.method in ("GET", "HEAD"):
@@ -321,7 +321,7 @@ async def _body(answer: aiohttp.ClientResponse, client: aiohttp.ClientSession) -
         await client.close()
 
 
-def _node_page(call: Call, path: str) -> Response:
+async def _node_page(call: Call, path: str) -> Response | StreamResponse:
     """The few of kubelet's own pages that have a meaning here."""
     node = call.name.partition(":")[0]
     if call.server.store.get("nodes", "", node) is None:
@@ -331,6 +331,8 @@ def _node_page(call: Call, path: str) -> Response:
     page = path.strip("/")
     if page == "healthz":
         return Response.text("ok")
+    if page == "metrics":
+        return await call.server.pages["/metrics"](call)  # node and server are one process
     if page in ("pods", "runningpods"):
         pods: list[Object] = [
             stored.obj for stored in call.server.store.scan("pods") if stored.obj["spec"].get("nodeName") == node

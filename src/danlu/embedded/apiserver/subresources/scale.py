@@ -28,7 +28,7 @@ def scale_of(obj: Object, paths: ScalePaths) -> Object:
     }
     selector = objects.get(obj, paths.selector) if paths.selector else None
     if isinstance(selector, dict):
-        selector = str(labels.from_label_selector(selector))
+        selector = str(labels.from_map(selector) if paths.plain_selector else labels.from_label_selector(selector))
     if selector:
         scale["status"]["selector"] = selector
     return scale
