@@ -1,0 +1,71 @@
+/** Routes and what stands around every page. Pages register themselves: src/pages/<page>/page.tsx. */
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { App as AntApp, ConfigProvider, Spin, theme as antTheme } from 'antd'
+import enUS from 'antd/locale/en_US'
+import zhCN from 'antd/locale/zh_CN'
+import { lazy, Suspense, useMemo } from 'react'
+import { createBrowserRouter, Navigate, RouterProvider, type RouteObject } from 'react-router-dom'
+import { rememberedProject } from './frame/project'
+import { SessionProvider } from './frame/session'
+import { tokens, useTheme } from './frame/theme'
+import { useLanguage } from './i18n'
+import { KubeError } from './kube'
+import Landing from './frame/Landing'
+
+const BuildFrame = lazy(() => import('./frame/BuildFrame'))
+const NotFound = lazy(() => import('./frame/NotFound'))
+
+/** What a page.tsx exports: its routes below /build/:namespace/, each with a lazy element. */
+export interface Page {
+  routes: RouteObject[]
+}
+
+const pages = import.meta.glob<{ page: Page }>('./pages/*/page.tsx', { eager: true })
+
+const routes: RouteObject[] = [
+  { path: '/', element: <Landing /> },
+  { path: '/build', element: <Navigate replace to={`/build/${rememberedProject()}/overview`} /> },
+  {
+    path: '/build/:namespace',
+    element: <BuildFrame />,
+    children: [
+      { index: true, element: <Navigate replace to="overview" /> },
+      ...Object.values(pages).flatMap((module) => module.page.routes),
+      { path: '*', element: <NotFound /> },
+    ],
+  },
+  { path: '*', element: <NotFound /> },
+]
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      retry: (count, error) => !(error instanceof KubeError && error.code < 500) && count < 3,
+      refetchOnWindowFocus: false,
+      staleTime: 5_000,
+    },
+  },
+})
+
+export default function App() {
+  const language = useLanguage()
+  const chosenTheme = useTheme()
+  const router = useMemo(() => createBrowserRouter(routes), [])
+  return (
+    <ConfigProvider
+      locale={language === 'zh' ? zhCN : enUS}
+      theme={{ ...tokens(chosenTheme), algorithm: chosenTheme === 'dark' ? antTheme.darkAlgorithm : antTheme.defaultAlgorithm }}
+      button={{ autoInsertSpace: false }}
+    >
+      <AntApp className="app" notification={{ placement: 'bottomRight' }}>
+        <QueryClientProvider client={queries}>
+          <SessionProvider>
+            <Suspense fallback={<Spin fullscreen delay={200} />}>
+              <RouterProvider router={router} />
+            </Suspense>
+          </SessionProvider>
+        </QueryClientProvider>
+      </AntApp>
+    </ConfigProvider>
+  )
+}

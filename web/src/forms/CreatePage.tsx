@@ -1,0 +1,149 @@
+/** A whole create page: 导入, 预览 YAML (both ways), the form, 创建. */
+import { App, Button, Modal, Select } from 'antd'
+import { lazy, Suspense, useState, type ReactNode } from 'react'
+import { useNavigate } from 'react-router-dom'
+import { useCrumbs } from '../frame/crumbs'
+import { useText, useWords } from '../i18n'
+import { createObject, errorsByField, useList, type Kind, type KubeObject } from '../kube'
+import { words } from '../ui/words'
+import { asNew, toYaml } from '../ui/yamlText'
+import { exampleOf } from './bundled'
+import { ObjectForm, type ObjectFormProps, type Overrides } from './ObjectForm'
+import type { FormSpec } from './spec'
+import { initialValue, missing, write, type Value } from './value'
+import { words as formWords } from './words'
+
+const CreateFromYaml = lazy(() => import('../ui/CreateFromYaml'))
+
+export interface CreatePageProps {
+  kind: Kind
+  namespace: string
+  form: FormSpec
+  /** the list it leads back to */
+  list: { label: string; to: string }
+  title: string
+  /** what the form begins with; default: the form's own defaults. A clone is given here. */
+  initial?: Value
+  overrides?: Overrides
+  hidden?: readonly string[]
+  /** last change before it is sent and before it is previewed */
+  finish?: (value: Value) => Value
+  children?: (value: Value, onChange: (value: Value) => void) => ReactNode
+  onCreated?: (object: KubeObject) => void
+}
+
+export function CreatePage(props: CreatePageProps) {
+  const { kind, namespace, form, list, title, overrides, hidden, finish = (value) => value, children } = props
+  const w = useWords(words)
+  const f = useWords(formWords)
+  const t = useText()
+  const navigate = useNavigate()
+  const { notification } = App.useApp()
+  const example = exampleOf(kind.kind)
+  const [value, setValue] = useState<Value>(() => props.initial ?? initialValue(form, kind.apiVersion, kind.kind, example))
+  const [errors, setErrors] = useState<Record<string, string[]>>({})
+  const [strict, setStrict] = useState(false)
+  const [busy, setBusy] = useState(false)
+  const [preview, setPreview] = useState(false)
+  const [importing, setImporting] = useState(false)
+  useCrumbs([list, { label: w('create') }])
+
+  const leave = (object: KubeObject): void => (props.onCreated ? props.onCreated(object) : navigate(list.to))
+  const create = async (): Promise<void> => {
+    setStrict(true)
+    const finished = finish(value)
+    if (missing(form, finished).length > 0) {
+      requestAnimationFrame(() => document.querySelector<HTMLElement>('.ant-form-item-has-error input, .ant-form-item-has-error textarea')?.focus())
+      return
+    }
+    setBusy(true)
+    setErrors({})
+    try {
+      const made = await createObject(kind, namespace, finished as KubeObject)
+      notification.success({ message: w('created1', { kind: t(kind.words), name: made.metadata.name }) })
+      leave(made)
+    } catch (error) {
+      setErrors(errorsByField(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+  const change: ObjectFormProps['onChange'] = (next) => {
+    setValue(next)
+    if (Object.keys(errors).length > 0) setErrors({})
+  }
+  return (
+    <div style={{ maxWidth: 960 }}>
+      <div className="page-head">
+        <h1>{title}</h1>
+        <span className="grow" />
+        <Button onClick={() => setImporting(true)}>{w('import', { kind: t(kind.words) })}</Button>
+        <Button onClick={() => setPreview(true)}>{w('previewYaml')}</Button>
+        <Button type="primary" loading={busy} onClick={() => void create()}>
+          {w('create')}
+        </Button>
+      </div>
+      <ObjectForm form={form} value={value} onChange={change} namespace={namespace} example={example} errors={errors} strict={strict} {...(overrides ? { overrides } : {})} {...(hidden ? { hidden } : {})}>
+        {children?.(value, change)}
+      </ObjectForm>
+      {importing && (
+        <ImportDialog
+          kind={kind}
+          namespace={namespace}
+          onClose={() => setImporting(false)}
+          onChoose={(object) => {
+            setImporting(false)
+            change(write(asNew(object) as unknown as Value, 'metadata.namespace', undefined))
+          }}
+        />
+      )}
+      {preview && (
+        <Suspense fallback={null}>
+          <CreateFromYaml
+            namespace={namespace}
+            title={w('previewYaml')}
+            initial={toYaml(finish(value))}
+            onClose={() => setPreview(false)}
+            onCreated={(objects) => leave(objects[0]!)}
+            extra={(objects) => (
+              <Button
+                disabled={objects.length !== 1 || objects[0]!.kind !== kind.kind}
+                onClick={() => {
+                  change(objects[0] as unknown as Value)
+                  setPreview(false)
+                }}
+              >
+                {f('takeOver')}
+              </Button>
+            )}
+          />
+        </Suspense>
+      )}
+    </div>
+  )
+}
+
+function ImportDialog({ kind, namespace, onClose, onChoose }: { kind: Kind; namespace: string; onClose: () => void; onChoose: (object: KubeObject) => void }) {
+  const w = useWords(words)
+  const t = useText()
+  const listed = useList(kind, { namespace })
+  return (
+    <Modal open title={w('import', { kind: t(kind.words) })} onCancel={onClose} footer={null}>
+      <p>{w('importHelp')}</p>
+      <Select
+        autoFocus
+        showSearch
+        style={{ width: '100%' }}
+        loading={listed.loading}
+        aria-label={w('import', { kind: t(kind.words) })}
+        placeholder={w('searchName')}
+        notFoundContent={w('empty')}
+        options={listed.items.map((object) => ({ value: object.metadata.name }))}
+        onChange={(name: string) => {
+          const object = listed.items.find((each) => each.metadata.name === name)
+          if (object) onChoose(object)
+        }}
+      />
+    </Modal>
+  )
+}

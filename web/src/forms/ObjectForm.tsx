@@ -1,0 +1,151 @@
+/** Renders a form.yaml over an object. The object is the only state: what the form does not know is kept as it is. */
+import { DeleteOutlined, PlusOutlined } from '@ant-design/icons'
+import { Alert, Button, Dropdown, Form } from 'antd'
+import { useMemo, type ReactNode } from 'react'
+import { useText, useWords } from '../i18n'
+import { isQuantity, KINDS, useList } from '../kube'
+import { words } from '../ui/words'
+import type { FieldSpec, FormSpec, SectionSpec } from './spec'
+import { entries, escapeStep, missing, newEntry, placeErrors, read, write, type Value } from './value'
+import { Widget, type WidgetProps } from './widgets'
+
+/** Replaces the widget of a field: `{ 'spec.template.spec.containers.0.image': (props) => <ImagePicker …/> }`. */
+export type Overrides = Record<string, (props: WidgetProps) => ReactNode>
+
+export interface ObjectFormProps {
+  form: FormSpec
+  value: Value
+  onChange: (value: Value) => void
+  namespace: string
+  example?: unknown
+  /** messages by full path; '' for those about no field */
+  errors?: Record<string, string[]>
+  /** say what is missing (after 创建 was pressed) */
+  strict?: boolean
+  overrides?: Overrides
+  /** fields that are not shown, by the path of form.yaml */
+  hidden?: readonly string[]
+  /** more sections, after the form's own */
+  children?: ReactNode
+}
+
+/** The full paths of all fields that the form shows now. */
+export const shownPaths = (form: FormSpec, value: unknown): string[] =>
+  form.sections.flatMap((section) =>
+    (section.each ? entries(value, section).map((entry) => `${entry.path}.`) : ['']).flatMap((root) => section.fields.map((field) => root + field.path)),
+  )
+
+export function ObjectForm({ form, value, onChange, namespace, example, errors = {}, strict = false, overrides = {}, hidden = [], children }: ObjectFormProps) {
+  const w = useWords(words)
+  const t = useText()
+  const claims = useList(KINDS.PersistentVolumeClaim, { namespace })
+  const queues = useList(KINDS.Queue)
+  const placed = useMemo(() => placeErrors(errors, shownPaths(form, value)), [errors, form, value])
+  const absent = useMemo(() => new Set(strict ? missing(form, value) : []), [strict, form, value])
+
+  const choicesOf = (field: FieldSpec): string[] | undefined => {
+    if (field.widget === 'volumes' || /pvc\.\d+\.name$/.test(field.path)) return claims.items.map((each) => each.metadata.name)
+    if (/[qQ]ueue$/.test(field.path)) return queues.items.map((each) => each.metadata.name)
+    return undefined
+  }
+  const faultsOf = (field: FieldSpec, path: string): string[] => {
+    const own = placed[path] ?? []
+    if (absent.has(path)) return [w('required', { label: t(field.label) }), ...own]
+    const entered = read(value, path)
+    if (field.widget === 'quantity' && typeof entered === 'string' && entered !== '' && !isQuantity(entered)) return [w('notQuantity'), ...own]
+    if (path === 'metadata.name' && typeof entered === 'string' && entered !== '' && !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(entered)) return [w('badName'), ...own]
+    return own
+  }
+  const renderField = (field: FieldSpec, root: string): ReactNode => {
+    if (hidden.includes(field.path)) return null
+    const path = root + field.path
+    const id = `field-${path.replace(/[^\w-]/g, '_')}`
+    const faults = faultsOf(field, path)
+    const help = faults.length > 0 ? faults.join(' · ') : field.help ? t(field.help) : undefined
+    const props: WidgetProps = { id, field, path, object: value, onChange, choices: choicesOf(field), describedBy: help ? `${id}-help` : undefined }
+    return (
+      <Form.Item
+        key={path}
+        label={t(field.label)}
+        htmlFor={id}
+        required={field.required ?? false}
+        {...(faults.length > 0 ? { validateStatus: 'error' as const } : {})}
+        help={help && <span id={`${id}-help`} className="break">{help}</span>}
+        style={{ marginBottom: 16 }}
+      >
+        {overrides[field.path]?.(props) ?? <Widget {...props} />}
+      </Form.Item>
+    )
+  }
+  const general = placed[''] ?? []
+  return (
+    <Form layout="vertical" component={false}>
+      {general.length > 0 && <Alert type="error" showIcon message={w('otherErrors')} description={<span className="break">{general.join('\n')}</span>} style={{ marginBottom: 16 }} />}
+      {form.sections.map((section, index) =>
+        section.each ? (
+          <RepeatedSection key={index} section={section} value={value} onChange={onChange} example={example} renderField={renderField} />
+        ) : (
+          <fieldset key={index} className="panel" style={{ margin: '0 0 16px' }}>
+            <SectionTitle>{t(section.title)}</SectionTitle>
+            <div className="form-grid">{section.fields.map((field) => renderField(field, ''))}</div>
+          </fieldset>
+        ),
+      )}
+      {children}
+    </Form>
+  )
+}
+
+export function SectionTitle({ children, extra }: { children: ReactNode; extra?: ReactNode }) {
+  return (
+    <legend className="row" style={{ float: 'left', width: '100%', marginBottom: 12, padding: 0, border: 0, fontSize: 16, fontWeight: 600 }}>
+      <span className="grow">{children}</span>
+      {extra}
+    </legend>
+  )
+}
+
+interface RepeatedProps {
+  section: SectionSpec
+  value: Value
+  onChange: (value: Value) => void
+  example: unknown
+  renderField: (field: FieldSpec, root: string) => ReactNode
+}
+
+function RepeatedSection({ section, value, onChange, example, renderField }: RepeatedProps) {
+  const w = useWords(words)
+  const t = useText()
+  const present = entries(value, section)
+  const free = section.keys?.filter((key) => !present.some((entry) => entry.key === key))
+  const add = (key?: string): void => onChange(write(value, `${section.each}.${key === undefined ? present.length : escapeStep(key)}`, newEntry(section, example)))
+  const remove = (key: string): void => {
+    const now = read(value, section.each!)
+    onChange(write(value, section.each!, Array.isArray(now) ? now.filter((_, index) => String(index) !== key) : Object.fromEntries(Object.entries(now as object).filter(([each]) => each !== key))))
+  }
+  const titleOf = (entry: { key: string; path: string }): string => {
+    const own = section.keys ? entry.key : (read(value, `${entry.path}.type`) ?? read(value, `${entry.path}.name`))
+    return typeof own === 'string' && own ? own : `${t(section.title)} ${Number(entry.key) + 1}`
+  }
+  return (
+    <>
+      {present.map((entry) => (
+        <fieldset key={entry.key} className="panel" style={{ margin: '0 0 16px' }}>
+          <SectionTitle extra={<Button type="text" danger icon={<DeleteOutlined />} aria-label={`${w('remove')} ${titleOf(entry)}`} onClick={() => remove(entry.key)} />}>{titleOf(entry)}</SectionTitle>
+          <div className="form-grid">{section.fields.map((field) => renderField(field, `${entry.path}.`))}</div>
+        </fieldset>
+      ))}
+      <div style={{ marginBottom: 16 }}>
+        {free ? (
+          <Dropdown disabled={free.length === 0} trigger={['click']} menu={{ items: free.map((key) => ({ key, label: key, onClick: () => add(key) })) }}>
+            <Button icon={<PlusOutlined />}>{w('addType')}</Button>
+          </Dropdown>
+        ) : (
+          <Button icon={<PlusOutlined />} onClick={() => add()}>
+            {w('addType')}
+          </Button>
+        )}
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,28 @@
+/** The format of form.yaml; src/danlu/kinds/README.md describes it. */
+import type { Text } from '../i18n/words'
+
+export type WidgetName = 'text' | 'number' | 'switch' | 'select' | 'quantity' | 'command' | 'variables' | 'volumes' | 'labels'
+
+export interface FieldSpec {
+  path: string
+  widget: WidgetName
+  label: Text
+  help?: Text
+  required?: boolean
+  default?: unknown
+  options?: readonly string[]
+  suggestions?: readonly string[]
+}
+
+export interface SectionSpec {
+  title: Text
+  /** repeated for each value of this map (with `keys`) or list */
+  each?: string
+  keys?: readonly string[]
+  fields: readonly FieldSpec[]
+}
+
+export interface FormSpec {
+  title: Text
+  sections: readonly SectionSpec[]
+}

@@ -1,0 +1,121 @@
+/** Reading and writing objects by the paths of form.yaml. Pure: what is written is a new object. */
+import type { FormSpec, SectionSpec } from './spec'
+
+export type Value = Record<string, unknown>
+
+/** `spec.limits.nvidia\.com/gpu` → ['spec', 'limits', 'nvidia.com/gpu'] */
+export const steps = (path: string): string[] => path.split(/(?<!\\)\./).map((part) => part.replaceAll('\\.', '.'))
+
+/** One step of a path, with the dots in it kept. */
+export const escapeStep = (step: string): string => step.replaceAll('.', '\\.')
+
+const isIndex = (step: string): boolean => /^\d+$/.test(step)
+
+export function read(object: unknown, path: string): unknown {
+  let value = object
+  for (const step of steps(path)) {
+    if (value === null || value === undefined) return undefined
+    value = (value as Record<string, unknown>)[step]
+  }
+  return value
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || value === null || value === '' || (Array.isArray(value) ? value.length === 0 : typeof value === 'object' && Object.keys(value as object).length === 0)
+
+/** undefined or '' takes the field away, and what has become empty around it. */
+export function write<T>(object: T, path: string, value: unknown): T {
+  return set(object, steps(path), value) as T
+}
+
+function set(object: unknown, [step, ...rest]: string[], value: unknown): unknown {
+  if (step === undefined) return value
+  const list = Array.isArray(object) || (object === undefined && isIndex(step))
+  const copy: Record<string, unknown> | unknown[] = list ? [...((object as unknown[] | undefined) ?? [])] : { ...((object as object | undefined) ?? {}) }
+  const next = set((copy as Record<string, unknown>)[step], rest, value)
+  if (list) {
+    ;(copy as unknown[])[Number(step)] = next
+    return (copy as unknown[]).every(isEmpty) ? undefined : copy
+  }
+  if (isEmpty(next) && !(rest.length === 0 && typeof next === 'object' && next !== null)) delete (copy as Record<string, unknown>)[step]
+  else (copy as Record<string, unknown>)[step] = next
+  return copy
+}
+
+/** The paths of a repeated section's entries in the object. */
+export function entries(object: unknown, section: SectionSpec): { key: string; path: string }[] {
+  if (!section.each) return []
+  const value = read(object, section.each)
+  if (Array.isArray(value)) return value.map((_, index) => ({ key: String(index), path: `${section.each}.${index}` }))
+  return Object.keys((value as object | undefined) ?? {}).map((key) => ({ key, path: `${section.each}.${escapeStep(key)}` }))
+}
+
+/** A new entry of a repeated section: its defaults, and the container name that the kind expects. */
+export function newEntry(section: SectionSpec, example: unknown): Value {
+  let entry: Value = {}
+  for (const field of section.fields) if (field.default !== undefined) entry = write(entry, field.path, field.default)
+  const container = exampleContainer(example)
+  if (container && section.fields.some((field) => field.path.includes('containers.0.'))) entry = write(entry, 'template.spec.containers.0.name', container)
+  return entry
+}
+
+/** The name of the first container in an example, wherever it stands. */
+export function exampleContainer(example: unknown): string | undefined {
+  if (typeof example !== 'object' || example === null) return undefined
+  const { containers } = example as { containers?: { name?: string }[] }
+  if (Array.isArray(containers)) return containers[0]?.name
+  for (const value of Object.values(example)) {
+    const found = exampleContainer(value)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** What an empty form stands for: the kind, its defaults, and one entry of each repeated section. */
+export function initialValue(form: FormSpec, apiVersion: string, kind: string, example?: unknown): Value {
+  let value: Value = { apiVersion, kind, metadata: {}, spec: {} }
+  for (const section of form.sections) {
+    if (section.each) {
+      const entry = newEntry(section, example)
+      const first = section.keys ? firstKey(section, example) : undefined
+      if (section.keys) value = write(value, `${section.each}.${escapeStep(first!)}`, entry)
+      else if (section.fields.some((field) => field.path.includes('containers.0.'))) value = write(value, `${section.each}.0`, entry)
+      continue
+    }
+    for (const field of section.fields) {
+      if (field.default !== undefined && field.default !== false) value = write(value, field.path, field.default)
+    }
+    const inContainer = section.fields.find((field) => field.path.includes('.containers.0.'))
+    const container = exampleContainer(example)
+    if (inContainer && container) value = write(value, `${inContainer.path.split('.containers.0.')[0]}.containers.0.name`, container)
+  }
+  return value
+}
+
+const firstKey = (section: SectionSpec, example: unknown): string => {
+  const shown = Object.keys((read(example, section.each!) as object | undefined) ?? {})
+  return shown.find((key) => section.keys!.includes(key)) ?? section.keys![0]!
+}
+
+/** Fields that must be filled and are not, by their full path. */
+export function missing(form: FormSpec, object: unknown): string[] {
+  const found: string[] = []
+  for (const section of form.sections) {
+    const roots = section.each ? entries(object, section).map((entry) => `${entry.path}.`) : ['']
+    for (const root of roots) {
+      for (const field of section.fields) if (field.required && isEmpty(read(object, root + field.path))) found.push(root + field.path)
+    }
+  }
+  return found
+}
+
+/** Server errors by the field that shows them; the rest under ''. An error deeper than any field goes to the field above it. */
+export function placeErrors(errors: Record<string, string[]>, paths: readonly string[]): Record<string, string[]> {
+  const placed: Record<string, string[]> = {}
+  for (const [path, messages] of Object.entries(errors)) {
+    const above = paths.filter((each) => path === each || path.startsWith(`${each}.`)).sort((a, b) => b.length - a.length)[0]
+    const target = above ?? ''
+    ;(placed[target] ??= []).push(...(above || !path ? messages : messages.map((message) => `${path}: ${message}`)))
+  }
+  return placed
+}

@@ -1,0 +1,163 @@
+/** The frame of all working pages: title bar, menu, breadcrumbs with project switch and refresh. */
+import {
+  AppstoreOutlined,
+  CloseOutlined,
+  DatabaseOutlined,
+  FileAddOutlined,
+  HomeOutlined,
+  MenuOutlined,
+  ReloadOutlined,
+  SearchOutlined,
+  SettingOutlined,
+  ToolOutlined,
+  ClusterOutlined,
+} from '@ant-design/icons'
+import { useQueryClient } from '@tanstack/react-query'
+import { Alert, Breadcrumb, Button, Drawer, Layout, Menu, Spin, type MenuProps } from 'antd'
+import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
+import { Link, Outlet, useLocation, useNavigate } from 'react-router-dom'
+import { useWords } from '../i18n'
+import { refreshAll, useConnection } from '../kube'
+import { Boundary } from './Boundary'
+import { CrumbsContext, type Crumb } from './crumbs'
+import { AccountButton, HelpButton, LanguageButton, ThemeButton } from './Preferences'
+import { useNamespace } from './project'
+import { ProjectSwitch } from './ProjectSwitch'
+import { useTheme } from './theme'
+import { words } from './words'
+
+const Search = lazy(() => import('./Search'))
+const CreateFromYaml = lazy(() => import('../ui/CreateFromYaml'))
+
+export const MENU = [
+  { key: 'overview', icon: <AppstoreOutlined /> },
+  { key: 'storage', icon: <DatabaseOutlined />, pages: ['volumes'] },
+  { key: 'building', icon: <ToolOutlined />, pages: ['notebooks', 'jobs', 'tensorboards', 'pods'] },
+  { key: 'auxiliary', icon: <SettingOutlined />, pages: ['secrets', 'configmaps'] },
+  { key: 'clusterMenu', icon: <ClusterOutlined />, pages: ['nodes', 'queues', 'projects'] },
+] as const
+
+export default function BuildFrame() {
+  const w = useWords(words)
+  const namespace = useNamespace()
+  const location = useLocation()
+  const navigate = useNavigate()
+  const chosenTheme = useTheme()
+  const connection = useConnection()
+  const queries = useQueryClient()
+  const [crumbs, setCrumbs] = useState<readonly Crumb[]>([])
+  const [menuOpen, setMenuOpen] = useState(false)
+  const [searching, setSearching] = useState(false)
+  const [creating, setCreating] = useState(false)
+  const page = location.pathname.split('/')[3] ?? 'overview'
+
+  useEffect(() => {
+    const listen = (event: KeyboardEvent): void => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+        event.preventDefault()
+        setSearching(true)
+      }
+    }
+    window.addEventListener('keydown', listen)
+    return () => window.removeEventListener('keydown', listen)
+  }, [])
+
+  const items: MenuProps['items'] = useMemo(
+    () =>
+      MENU.map((entry) => {
+        const link = (key: (typeof MENU)[number]['key'] | string) => ({
+          key,
+          label: <Link to={`/build/${namespace}/${key}`}>{w(key as keyof typeof words)}</Link>,
+        })
+        return 'pages' in entry
+          ? { key: entry.key, icon: entry.icon, label: w(entry.key), children: entry.pages.map(link) }
+          : { ...link(entry.key), icon: entry.icon }
+      }),
+    [namespace, w],
+  )
+  const menu = (
+    <Menu
+      mode="inline"
+      theme={chosenTheme}
+      selectedKeys={[page]}
+      defaultOpenKeys={['storage', 'building', 'auxiliary', 'clusterMenu']}
+      items={items}
+      onClick={() => setMenuOpen(false)}
+      style={{ borderInlineEnd: 0 }}
+    />
+  )
+
+  return (
+    <Layout className="frame">
+      <a href="#content" className="skip">
+        {w('skip')}
+      </a>
+      <Layout.Header className="frame-title">
+        <Button type="text" className="narrow-only" icon={<MenuOutlined />} aria-label={w('menu')} onClick={() => setMenuOpen(true)} />
+        <Link to="/" className="frame-home" aria-label={w('home')}>
+          <img src="/favicon.svg" width={24} height={24} alt="" />
+          <strong>{w('buildConsole')}</strong>
+        </Link>
+        <span className="grow" />
+        <Button type="text" icon={<SearchOutlined />} aria-label={w('search')} onClick={() => setSearching(true)}>
+          <span className="wide-only">
+            {w('search')} <kbd>Ctrl K</kbd>
+          </span>
+        </Button>
+        <Button type="text" icon={<FileAddOutlined />} aria-label={w('fromYaml')} title={w('fromYaml')} onClick={() => setCreating(true)} />
+        <LanguageButton />
+        <ThemeButton />
+        <HelpButton />
+        <AccountButton />
+      </Layout.Header>
+      <Layout>
+        <Layout.Sider width={208} className="frame-menu wide-only">
+          <nav aria-label={w('menu')}>{menu}</nav>
+        </Layout.Sider>
+        <Drawer open={menuOpen} onClose={() => setMenuOpen(false)} placement="left" width={260} title={w('menu')} closeIcon={<CloseOutlined />}>
+          <nav>{menu}</nav>
+        </Drawer>
+        <Layout>
+          <div className="crumb-bar">
+            <Breadcrumb
+              items={[
+                { title: <Link to={`/build/${namespace}/overview`} aria-label={w('overview')}><HomeOutlined /></Link> },
+                ...crumbs.map((crumb) => ({ title: crumb.to ? <Link to={crumb.to}>{crumb.label}</Link> : crumb.label })),
+              ]}
+            />
+            <span className="grow" />
+            <ProjectSwitch
+              namespace={namespace}
+              onChoose={(name) => navigate(`/build/${name}/${page}`)}
+              onManage={() => navigate(`/build/${namespace}/projects`)}
+            />
+            <Button
+              type="text"
+              icon={<ReloadOutlined />}
+              aria-label={w('refresh')}
+              title={w('refresh')}
+              onClick={() => {
+                refreshAll()
+                void queries.invalidateQueries()
+              }}
+            />
+          </div>
+          {connection === 'reconnecting' && <Alert banner type="warning" message={w('reconnecting')} role="status" />}
+          <Layout.Content id="content" tabIndex={-1} className="content">
+            <CrumbsContext.Provider value={setCrumbs}>
+              <Boundary at={location.pathname}>
+                <Suspense fallback={<Spin tip={w('loadingPage')} delay={200}><div className="loading" /></Spin>}>
+                  <Outlet />
+                </Suspense>
+              </Boundary>
+            </CrumbsContext.Provider>
+          </Layout.Content>
+        </Layout>
+      </Layout>
+      <Suspense fallback={null}>
+        {searching && <Search namespace={namespace} onClose={() => setSearching(false)} />}
+        {creating && <CreateFromYaml namespace={namespace} onClose={() => setCreating(false)} />}
+      </Suspense>
+    </Layout>
+  )
+}

@@ -1,0 +1,89 @@
+/** The small things at the top right: language, theme, help, account. */
+import { BulbOutlined, GlobalOutlined, QuestionCircleOutlined, UserOutlined } from '@ant-design/icons'
+import { Button, Dropdown, Popover, Typography } from 'antd'
+import { setLanguage, useLanguage, useWords, type Language } from '../i18n'
+import { useSession } from './session'
+import { setTheme, useThemeChoice, type ThemeChoice } from './theme'
+import { words } from './words'
+
+export function LanguageButton() {
+  const w = useWords(words)
+  const chosen = useLanguage()
+  return (
+    <Dropdown
+      trigger={['click']}
+      menu={{
+        selectable: true,
+        selectedKeys: [chosen],
+        items: [
+          { key: 'zh', label: '中文' },
+          { key: 'en', label: 'English' },
+        ],
+        onClick: ({ key }) => setLanguage(key as Language),
+      }}
+    >
+      <Button type="text" icon={<GlobalOutlined />} aria-label={w('language')}>
+        {chosen === 'zh' ? '中文' : 'English'}
+      </Button>
+    </Dropdown>
+  )
+}
+
+export function ThemeButton() {
+  const w = useWords(words)
+  const chosen = useThemeChoice()
+  return (
+    <Dropdown
+      trigger={['click']}
+      menu={{
+        selectable: true,
+        selectedKeys: [chosen],
+        items: (['light', 'dark', 'system'] as const).map((key) => ({ key, label: w(key) })),
+        onClick: ({ key }) => setTheme(key as ThemeChoice),
+      }}
+    >
+      <Button type="text" icon={<BulbOutlined />} aria-label={w('theme')} title={w('theme')} />
+    </Dropdown>
+  )
+}
+
+export function HelpButton() {
+  const w = useWords(words)
+  const { session } = useSession()
+  return (
+    <Popover
+      trigger="click"
+      placement="bottomRight"
+      title={w('help')}
+      content={
+        <div style={{ maxWidth: 340 }}>
+          <Typography.Paragraph>{w('helpBody')}</Typography.Paragraph>
+          <Typography.Text type="secondary">
+            {w('version')} {session.version}
+          </Typography.Text>
+        </div>
+      }
+    >
+      <Button type="text" icon={<QuestionCircleOutlined />} aria-label={w('help')} title={w('help')} />
+    </Popover>
+  )
+}
+
+export function AccountButton() {
+  const w = useWords(words)
+  const { session, leave } = useSession()
+  return (
+    <Dropdown
+      trigger={['click']}
+      menu={{
+        items: [
+          { key: 'who', disabled: true, label: `${w('signedInAs')} ${session.user.name}` },
+          { type: 'divider' },
+          { key: 'leave', label: w('signOut'), onClick: leave },
+        ],
+      }}
+    >
+      <Button type="text" icon={<UserOutlined />} aria-label={w('account')} title={session.user.name} />
+    </Dropdown>
+  )
+}

@@ -1,0 +1,68 @@
+/** Who is signed in, for all pages; leads to the sign-in page and back. */
+import { Button, Result, Spin } from 'antd'
+import { createContext, lazy, Suspense, useCallback, useContext, useEffect, useState, type ReactNode } from 'react'
+import { forgetAll, messageOf, onSignedOut, readSession, signOut, type Session, type SignInWay } from '../kube'
+import { useWords } from '../i18n'
+import { words } from './words'
+
+const SignIn = lazy(() => import('./SignIn'))
+
+interface SessionValue {
+  session: Session
+  leave: () => void
+}
+
+const Context = createContext<SessionValue | undefined>(undefined)
+
+export function useSession(): SessionValue {
+  const value = useContext(Context)
+  if (value === undefined) throw new Error('useSession outside SessionProvider')
+  return value
+}
+
+type State = { session: Session } | { ways: SignInWay[]; expired: boolean } | { error: unknown } | undefined
+
+export function SessionProvider({ children }: { children: ReactNode }) {
+  const w = useWords(words)
+  const [state, setState] = useState<State>()
+  const load = useCallback(async (expired = false) => {
+    try {
+      const answer = await readSession()
+      setState(Array.isArray(answer) ? { ways: answer, expired } : { session: answer })
+    } catch (error) {
+      setState({ error })
+    }
+  }, [])
+  useEffect(() => {
+    void load()
+    onSignedOut(() => {
+      forgetAll()
+      void load(true)
+    })
+  }, [load])
+
+  if (state === undefined) return <Spin fullscreen tip={w('connecting')} delay={300} />
+  if ('error' in state) {
+    return (
+      <Result
+        status="warning"
+        title={w('serverGone', { message: messageOf(state.error) })}
+        extra={<Button onClick={() => void load()}>{w('retry')}</Button>}
+      />
+    )
+  }
+  if ('ways' in state) {
+    return (
+      <Suspense fallback={<Spin fullscreen />}>
+        <SignIn ways={state.ways} expired={state.expired} onSignedIn={() => void load()} />
+      </Suspense>
+    )
+  }
+  const leave = (): void => {
+    void signOut().finally(() => {
+      forgetAll()
+      void load()
+    })
+  }
+  return <Context.Provider value={{ session: state.session, leave }}>{children}</Context.Provider>
+}

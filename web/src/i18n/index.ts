@@ -1,0 +1,65 @@
+/** The language of the person: remembered, else the browser's. */
+import { useMemo, useSyncExternalStore } from 'react'
+import { fill, LANGUAGES, type Language, type Parameters, type Text, type Words } from './words'
+
+export { defineWords, fill, LANGUAGES, type Language, type Text, type Words } from './words'
+
+const KEY = 'danlu.language'
+const listeners = new Set<() => void>()
+
+function initial(): Language {
+  const remembered = globalThis.localStorage?.getItem(KEY)
+  if (LANGUAGES.includes(remembered as Language)) return remembered as Language
+  return globalThis.navigator?.language?.toLowerCase().startsWith('zh') ? 'zh' : 'en'
+}
+
+let current: Language = initial()
+
+export const language = (): Language => current
+
+export function setLanguage(chosen: Language): void {
+  current = chosen
+  localStorage.setItem(KEY, chosen)
+  document.documentElement.lang = chosen === 'zh' ? 'zh-CN' : 'en'
+  listeners.forEach((listener) => listener())
+}
+
+const subscribe = (listener: () => void): (() => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+export const useLanguage = (): Language => useSyncExternalStore(subscribe, language)
+
+/** `const w = useWords(words); w('title'); w('deleting', { name })` */
+export function useWords<W extends Words>(words: W): (key: keyof W, parameters?: Parameters) => string {
+  const chosen = useLanguage()
+  return useMemo(() => (key, parameters) => fill(words[key]?.[chosen] ?? String(key), parameters), [words, chosen])
+}
+
+/** For texts that come from files: `text(form.title)`. */
+export function useText(): (text: Text | undefined, parameters?: Parameters) => string {
+  const chosen = useLanguage()
+  return useMemo(() => (text, parameters) => (text ? fill(text[chosen], parameters) : ''), [chosen])
+}
+
+/** Seconds as people say them: 3 分钟 / 3 min. */
+export function age(seconds: number, chosen: Language = current): string {
+  const units: [number, string, string][] = [
+    [86_400, ' 天', ' d'],
+    [3_600, ' 小时', ' h'],
+    [60, ' 分钟', ' min'],
+    [1, ' 秒', ' s'],
+  ]
+  const whole = Math.max(0, Math.floor(seconds))
+  const [size, zh, en] = units.find(([limit]) => whole >= limit) ?? units[3]!
+  return `${Math.floor(whole / size)}${chosen === 'zh' ? zh : en}`
+}
+
+export function dateTime(iso: string | undefined | null, chosen: Language = current): string {
+  if (!iso) return '-'
+  const date = new Date(iso)
+  return Number.isNaN(date.getTime())
+    ? iso
+    : new Intl.DateTimeFormat(chosen === 'zh' ? 'zh-CN' : 'en-GB', { dateStyle: 'medium', timeStyle: 'medium' }).format(date)
+}

@@ -1,0 +1,71 @@
+import { Button } from 'antd'
+import { useState } from 'react'
+import { useNavigate, useParams } from 'react-router-dom'
+import { useNamespace } from '../../frame/project'
+import { useWords } from '../../i18n'
+import { field, KINDS, useList, useObject, type KubeObject } from '../../kube'
+import { Conditions } from '../../ui/Conditions'
+import { Events, useEvents } from '../../ui/Events'
+import { ObjectPage } from '../../ui/ObjectPage'
+import { Summary } from '../../ui/Summary'
+import { WhyBox } from '../../ui/WhyBox'
+import { useDeleting } from './deleting'
+import { ExpandDialog } from './ExpandDialog'
+import { UserLinks } from './UserLinks'
+import { podsUsing } from './usage'
+import { words } from './words'
+
+export default function Detail() {
+  const w = useWords(words)
+  const namespace = useNamespace()
+  const { name = '' } = useParams()
+  const navigate = useNavigate()
+  const observed = useObject(KINDS.PersistentVolumeClaim, namespace, name)
+  const pods = useList(KINDS.Pod, { namespace })
+  const deleting = useDeleting(pods.items)
+  const [expanding, setExpanding] = useState(false)
+  const list = { label: w('title'), to: `/build/${namespace}/volumes` }
+  return (
+    <>
+      <ObjectPage
+        kind={KINDS.PersistentVolumeClaim}
+        name={name}
+        observed={observed}
+        list={list}
+        deleting={(claim) => deleting([claim])}
+        onDeleted={() => navigate(list.to)}
+        actions={() => <Button onClick={() => setExpanding(true)}>{w('expand')}</Button>}
+        above={(claim) => <Why claim={claim} />}
+        tabs={(claim) => [
+          {
+            key: 'summary',
+            label: 'PersistentVolumeClaim',
+            children: (
+              <>
+                <Summary
+                  object={claim}
+                  entries={[
+                    { key: 'request', label: w('request'), value: field(claim, 'spec.resources.requests.storage') },
+                    { key: 'capacity', label: w('capacity'), value: field(claim, 'status.capacity.storage') ?? '-' },
+                    { key: 'modes', label: w('accessModes'), value: ((field(claim, 'spec.accessModes') ?? []) as string[]).join(', ') },
+                    { key: 'class', label: w('storageClass'), value: field(claim, 'spec.storageClassName') ?? '-' },
+                    { key: 'volume', label: w('volume'), value: field(claim, 'spec.volumeName') ?? '-' },
+                    { key: 'users', label: w('usedBy'), value: <UserLinks pods={podsUsing(claim, pods.items)} namespace={namespace} /> },
+                  ]}
+                />
+                <Conditions object={claim} />
+                <Events namespace={namespace} objects={[claim]} />
+              </>
+            ),
+          },
+        ]}
+      />
+      {expanding && observed.object && <ExpandDialog claim={observed.object} onClose={() => setExpanding(false)} />}
+    </>
+  )
+}
+
+function Why({ claim }: { claim: KubeObject }) {
+  const events = useEvents(claim.metadata.namespace, [claim])
+  return <WhyBox object={claim} events={events.items} />
+}

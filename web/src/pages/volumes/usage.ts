@@ -1,0 +1,14 @@
+/** Who uses a claim: pods that have not ended, and the notebooks and jobs that name it. Pure. */
+import { field, type KubeObject } from '../../kube'
+
+interface Volume {
+  persistentVolumeClaim?: { claimName?: string }
+}
+
+const claimsOf = (spec: unknown): string[] => ((field(spec, 'volumes') ?? []) as Volume[]).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? [])
+
+const ENDED = new Set(['Succeeded', 'Failed'])
+
+/** Pods that run with it now: deleting the claim would wait for them. */
+export const podsUsing = (claim: KubeObject, pods: readonly KubeObject[]): KubeObject[] =>
+  pods.filter((pod) => !ENDED.has(field(pod, 'status.phase')) && claimsOf(pod.spec).includes(claim.metadata.name))

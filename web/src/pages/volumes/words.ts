@@ -1,0 +1,25 @@
+import { defineWords } from '../../i18n/words'
+
+export const words = defineWords({
+  title: { zh: '持久卷', en: 'Volumes' },
+  create: { zh: '创建 PVC', en: 'Create PVC' },
+  createTitle: { zh: '创建 PersistentVolumeClaim', en: 'Create PersistentVolumeClaim' },
+  empty: { zh: '没有可展示的条目。Notebook 和作业的文件保存在持久卷里，先创建一个。', en: 'Nothing to show. Notebooks and jobs keep their files in volumes: create one first.' },
+  storageClass: { zh: '存储类', en: 'Storage class' },
+  accessModes: { zh: '访问模式', en: 'Access modes' },
+  size: { zh: '大小', en: 'Size' },
+  phase: { zh: '阶段', en: 'Phase' },
+  usedBy: { zh: '使用者', en: 'Used by' },
+  nobody: { zh: '没有', en: 'Nobody' },
+  expand: { zh: '扩容', en: 'Expand' },
+  expandTitle: { zh: '扩容 {name}', en: 'Expand {name}' },
+  expandHelp: { zh: '新的大小，现在是 {size}；只能变大。', en: 'The new size; it is {size} now and can only grow.' },
+  expanded: { zh: '已请求扩容到 {size}', en: 'Asked for {size}' },
+  notLarger: { zh: '要大于现在的 {size}', en: 'It must be more than the {size} of now' },
+  deletes: { zh: '其中的所有文件会一起被删除，无法恢复。', en: 'All files in it are deleted with it and cannot be brought back.' },
+  inUse: { zh: '正在被 {users} 使用，不能删除。先删除或暂停它们。', en: 'It is used by {users} and cannot be deleted. Delete or pause them first.' },
+  volume: { zh: '存储卷', en: 'Volume' },
+  mode: { zh: '卷模式', en: 'Volume mode' },
+  request: { zh: '请求大小', en: 'Asked for' },
+  capacity: { zh: '实际大小', en: 'Capacity' },
+})

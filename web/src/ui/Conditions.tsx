@@ -1,0 +1,32 @@
+/** Table 状况 */
+import { Table, Tag, Typography } from 'antd'
+import { useWords } from '../i18n'
+import { conditionsOf, type Condition, type KubeObject } from '../kube'
+import { Moment } from './Time'
+import { words } from './words'
+
+const changedAt = (condition: Condition): string => condition.lastTransitionTime ?? condition.lastUpdateTime ?? condition.lastProbeTime ?? ''
+
+export function Conditions({ object }: { object: KubeObject }) {
+  const w = useWords(words)
+  return (
+    <section>
+      <Typography.Title level={2} style={{ fontSize: 16 }}>{w('conditions')}</Typography.Title>
+      <Table<Condition>
+        size="small"
+        rowKey="type"
+        pagination={false}
+        scroll={{ x: 'max-content' }}
+        dataSource={[...conditionsOf(object)].sort((a, b) => (changedAt(a) < changedAt(b) ? 1 : -1))}
+        locale={{ emptyText: w('empty') }}
+        columns={[
+          { title: w('type'), dataIndex: 'type' },
+          { title: w('status'), dataIndex: 'status', render: (value: string) => <Tag>{value}</Tag> },
+          { title: w('lastChange'), render: (_, condition) => <Moment at={changedAt(condition)} /> },
+          { title: w('reason'), dataIndex: 'reason' },
+          { title: w('message'), dataIndex: 'message', render: (value: string) => <span className="break" style={{ display: 'block', minWidth: 200, maxWidth: 560 }}>{value}</span> },
+        ]}
+      />
+    </section>
+  )
+}

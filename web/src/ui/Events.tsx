@@ -1,0 +1,91 @@
+/** Table 事件: of one object (and what it owns), or of a whole project. */
+import { CheckCircleOutlined, WarningFilled } from '@ant-design/icons'
+import { Checkbox, Table, Typography } from 'antd'
+import { useMemo, useState } from 'react'
+import { Link } from 'react-router-dom'
+import { useWords } from '../i18n'
+import { field, KINDS, useList, type KubeObject } from '../kube'
+import { pathOf } from './paths'
+import { Moment } from './Time'
+import { words } from './words'
+
+export const eventTime = (event: KubeObject): string =>
+  (field(event, 'series.lastObservedTime') as string | undefined) ?? (event.lastTimestamp as string | undefined) ?? (event.eventTime as string | undefined) ?? event.metadata.creationTimestamp ?? ''
+
+const involved = (event: KubeObject): { kind?: string; name?: string; uid?: string; namespace?: string } => event.involvedObject ?? event.regarding ?? {}
+
+/** Live events about `objects` (by uid); without objects, all of the namespace. Newest first. */
+export function useEvents(namespace: string | undefined, objects?: readonly KubeObject[]): { items: readonly KubeObject[]; loading: boolean } {
+  const single = objects?.length === 1 ? objects[0] : undefined
+  const listed = useList(KINDS.Event, { namespace, fields: single ? `involvedObject.uid=${single.metadata.uid}` : undefined })
+  const key = objects?.map((each) => each.metadata.uid).join()
+  return useMemo(() => {
+    const wanted = objects && new Set(objects.map((each) => each.metadata.uid))
+    const items = wanted ? listed.items.filter((event) => wanted.has(involved(event).uid)) : [...listed.items]
+    items.sort((a, b) => (eventTime(a) < eventTime(b) ? 1 : -1))
+    return { items, loading: listed.loading }
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the key says all of `objects`
+  }, [listed.items, listed.loading, key])
+}
+
+export function Events({ namespace, objects, showObject = false, title = true }: { namespace: string | undefined; objects?: readonly KubeObject[]; showObject?: boolean; title?: boolean }) {
+  const w = useWords(words)
+  const [warnings, setWarnings] = useState(false)
+  const { items, loading } = useEvents(namespace, objects)
+  const shown = warnings ? items.filter((event) => event.type === 'Warning') : items
+  return (
+    <section>
+      <div className="row" style={{ justifyContent: 'space-between' }}>
+        {title ? <Typography.Title level={2} style={{ fontSize: 16, margin: '12px 0' }}>{w('events')}</Typography.Title> : <span />}
+        <Checkbox checked={warnings} onChange={(event) => setWarnings(event.target.checked)}>
+          {w('onlyWarnings')}
+        </Checkbox>
+      </div>
+      <Table<KubeObject>
+        size="small"
+        rowKey={(event) => event.metadata.uid ?? event.metadata.name}
+        loading={loading ? { delay: 150 } : false}
+        dataSource={[...shown]}
+        scroll={{ x: 'max-content' }}
+        pagination={{ defaultPageSize: 10, hideOnSinglePage: true, showSizeChanger: true, showTotal: (total, [from, to]) => w('total', { from, to, total }) }}
+        locale={{ emptyText: w('empty') }}
+        columns={[
+          {
+            title: w('type'),
+            render: (_, event) =>
+              event.type === 'Warning' ? (
+                <span className="nowrap"><WarningFilled style={{ color: 'var(--ant-color-warning, #b26a00)' }} /> {w('warning')}</span>
+              ) : (
+                <span className="nowrap"><CheckCircleOutlined /> {w('normal')}</span>
+              ),
+          },
+          { title: w('firstSeen'), render: (_, event) => <Moment at={event.firstTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp} /> },
+          { title: w('lastSeen'), render: (_, event) => <Moment at={eventTime(event)} /> },
+          ...(showObject
+            ? [
+                {
+                  title: w('object'),
+                  render: (_: unknown, event: KubeObject) => {
+                    const { kind, name, namespace: home } = involved(event)
+                    const to = kind && name ? pathOf({ kind, metadata: { name, ...(home ? { namespace: home } : {}) } }, namespace ?? 'default') : undefined
+                    const label = `${kind} ${name}`
+                    return to ? <Link to={to}>{label}</Link> : label
+                  },
+                },
+              ]
+            : []),
+          { title: w('reason'), dataIndex: 'reason' },
+          {
+            title: w('message'),
+            render: (_, event) => (
+              <span className="break" style={{ display: 'block', minWidth: 200, maxWidth: 560 }}>
+                {(event.message ?? event.note) as string}
+                {Number(event.count ?? field(event, 'series.count') ?? 1) > 1 ? ` (×${event.count ?? field(event, 'series.count')})` : ''}
+              </span>
+            ),
+          },
+        ]}
+      />
+    </section>
+  )
+}

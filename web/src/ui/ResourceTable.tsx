@@ -1,0 +1,283 @@
+/** Every list of the console: search, filters, sort, columns chooser, paging, batch delete, row actions. */
+import { MoreOutlined, SettingOutlined } from '@ant-design/icons'
+import { Alert, Button, Checkbox, Dropdown, Empty, Input, Popover, Select, Table, type MenuProps, type TableColumnType } from 'antd'
+import { useMemo, useState, type ReactNode } from 'react'
+import { Link } from 'react-router-dom'
+import { useWords } from '../i18n'
+import { keyOf, KubeError, messageOf, type KubeObject, type Listed } from '../kube'
+import { Age } from './Time'
+import { useDelete, type Deleting } from './useDelete'
+import { words } from './words'
+import { YamlDialog } from './YamlDialog'
+
+export interface Column {
+  key: string
+  title: string
+  render: (object: KubeObject) => ReactNode
+  /** makes the column sortable */
+  sort?: (object: KubeObject) => string | number
+  width?: number
+  /** not shown until chosen */
+  hidden?: boolean
+}
+
+export interface Filter {
+  key: string
+  title: string
+  value: (object: KubeObject) => string | readonly string[] | undefined
+  /** how a value reads; default: as it is */
+  label?: (value: string) => string
+}
+
+export interface Action {
+  key: string
+  label: string
+  danger?: boolean
+  disabled?: boolean
+  onClick: () => void
+}
+
+export interface ResourceTableProps {
+  /** remembers the chosen columns under this name */
+  id: string
+  listed: Listed
+  columns: readonly Column[]
+  filters?: readonly Filter[]
+  /** the address of an object's page; makes its name a link */
+  linkTo?: (object: KubeObject) => string | undefined
+  /** what deleting means; without it nothing can be deleted */
+  deleting?: (objects: readonly KubeObject[]) => Deleting
+  /** more entries of the ⋮ menu */
+  rowActions?: (object: KubeObject) => Action[]
+  /** a cell of buttons before ⋮, such as 打开 | 暂停 */
+  rowButtons?: (object: KubeObject) => ReactNode
+  /** at the right of the tools: the create button */
+  extra?: ReactNode
+  /** more actions for selected rows */
+  batch?: (objects: readonly KubeObject[]) => ReactNode
+  emptyText?: ReactNode
+  defaultSort?: { key: string; order: 'ascend' | 'descend' }
+  nameTitle?: string
+  expandable?: (object: KubeObject) => ReactNode
+}
+
+const COLUMNS_KEY = (id: string): string => `danlu.columns.${id}`
+
+function remembered(id: string): string[] | undefined {
+  try {
+    return JSON.parse(localStorage.getItem(COLUMNS_KEY(id)) ?? 'null') as string[] | undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function ResourceTable(props: ResourceTableProps) {
+  const { id, listed, columns, filters = [], linkTo, deleting, rowActions, rowButtons, extra, batch, emptyText, expandable } = props
+  const w = useWords(words)
+  const remove = useDelete()
+  const [text, setText] = useState('')
+  const [chosen, setChosen] = useState<Record<string, string[]>>({})
+  const [selected, setSelected] = useState<readonly string[]>([])
+  const [visible, setVisible] = useState<string[] | undefined>(() => remembered(id) ?? undefined)
+  const [yamlOf, setYamlOf] = useState<KubeObject>()
+  const shownKeys = visible ?? columns.filter((column) => !column.hidden).map((column) => column.key)
+
+  const rows = useMemo(() => {
+    const wanted = text.trim().toLowerCase()
+    const active = filters.filter((filter) => (chosen[filter.key]?.length ?? 0) > 0)
+    if (!wanted && active.length === 0) return listed.items as KubeObject[]
+    return listed.items.filter((object) => {
+      if (wanted && !object.metadata.name.toLowerCase().includes(wanted)) return false
+      return active.every((filter) => [filter.value(object) ?? []].flat().some((value) => chosen[filter.key]!.includes(value)))
+    })
+  }, [listed.items, text, chosen, filters])
+
+  const selectedObjects = useMemo(() => {
+    if (selected.length === 0) return []
+    const keys = new Set(selected)
+    return listed.items.filter((object) => keys.has(rowKey(object)))
+  }, [listed.items, selected])
+
+  const tableColumns = useMemo<TableColumnType<KubeObject>[]>(() => {
+    const all: Column[] = [
+      {
+        key: 'name',
+        title: props.nameTitle ?? w('name'),
+        sort: (object) => object.metadata.name,
+        render: (object) => {
+          const to = linkTo?.(object)
+          return to ? <Link to={to}>{object.metadata.name}</Link> : object.metadata.name
+        },
+      },
+      ...columns.filter((column) => shownKeys.includes(column.key)),
+      {
+        key: 'created',
+        title: w('created'),
+        // Newest first: "descend" on the time itself.
+        sort: (object) => object.metadata.creationTimestamp ?? '',
+        render: (object) => <Age since={object.metadata.creationTimestamp} />,
+        width: 120,
+      },
+    ]
+    const order = props.defaultSort ?? { key: 'created', order: 'descend' as const }
+    const made: TableColumnType<KubeObject>[] = all.map((column) => ({
+      key: column.key,
+      title: column.title,
+      ...(column.width ? { width: column.width } : {}),
+      ...(column.sort ? { sorter: comparing(column.sort), ...(column.key === order.key ? { defaultSortOrder: order.order } : {}) } : {}),
+      render: (_: unknown, object: KubeObject) => column.render(object),
+    }))
+    made.push({
+      key: 'actions',
+      title: w('actions'),
+      fixed: 'right',
+      width: rowButtons ? 150 : 72,
+      render: (_: unknown, object: KubeObject) => (
+        <span className="row" style={{ flexWrap: 'nowrap', justifyContent: 'flex-end' }}>
+          {rowButtons?.(object)}
+          <RowMenu object={object} actions={rowActions?.(object) ?? []} onYaml={() => setYamlOf(object)} onDelete={deleting ? () => remove([object], deleting([object])) : undefined} />
+        </span>
+      ),
+    })
+    return made
+  }, [columns, shownKeys.join(), linkTo, rowActions, rowButtons, deleting, remove, w, props.defaultSort, props.nameTitle])
+
+  const fault = listed.error
+  return (
+    <div className="panel">
+      <div className="table-tools">
+        <Input.Search allowClear style={{ width: 240 }} placeholder={w('searchName')} aria-label={w('searchName')} value={text} onChange={(event) => setText(event.target.value)} />
+        {filters.map((filter) => (
+          <FilterSelect
+            key={filter.key}
+            filter={filter}
+            items={listed.items}
+            value={chosen[filter.key] ?? []}
+            onChange={(values) => setChosen({ ...chosen, [filter.key]: values })}
+          />
+        ))}
+        <ColumnsButton
+          columns={columns}
+          shown={shownKeys}
+          onChange={(keys) => {
+            setVisible(keys)
+            if (keys) localStorage.setItem(COLUMNS_KEY(id), JSON.stringify(keys))
+            else localStorage.removeItem(COLUMNS_KEY(id))
+          }}
+        />
+        {selectedObjects.length > 0 && (
+          <span className="row">
+            <span>{w('selected', { count: selectedObjects.length })}</span>
+            {batch?.(selectedObjects)}
+            {deleting && (
+              <Button danger onClick={() => remove(selectedObjects, { ...deleting(selectedObjects), onDeleted: () => setSelected([]) })}>
+                {w('delete')}
+              </Button>
+            )}
+          </span>
+        )}
+        <span className="grow" />
+        {listed.partial && <span className="quiet" role="status">{w('loadingMore', { count: listed.items.length })}</span>}
+        {extra}
+      </div>
+      {fault && listed.items.length === 0 && (
+        <Alert type="warning" showIcon style={{ marginBottom: 12 }} message={fault instanceof KubeError && fault.forbidden ? w('forbidden', { message: fault.message }) : messageOf(fault)} />
+      )}
+      <Table<KubeObject>
+        size="middle"
+        rowKey={rowKey}
+        dataSource={rows}
+        columns={tableColumns}
+        loading={listed.loading ? { delay: 150 } : false}
+        scroll={{ x: 'max-content' }}
+        showSorterTooltip={false}
+        rowSelection={deleting ? { selectedRowKeys: [...selected], onChange: (keys) => setSelected(keys as string[]), preserveSelectedRowKeys: true } : undefined!}
+        {...(expandable ? { expandable: { expandedRowRender: (object: KubeObject) => expandable(object) } } : {})}
+        locale={{
+          emptyText: listed.loading ? ' ' : <Empty image={Empty.PRESENTED_IMAGE_SIMPLE} description={listed.items.length > 0 ? w('noMatch') : (emptyText ?? w('empty'))} />,
+        }}
+        pagination={{
+          defaultPageSize: 20,
+          pageSizeOptions: [10, 20, 50, 100],
+          showSizeChanger: rows.length > 10,
+          hideOnSinglePage: rows.length <= 10,
+          showTotal: (total, [from, to]) => w('total', { from, to, total }),
+        }}
+      />
+      {yamlOf && <YamlDialog object={yamlOf} onClose={() => setYamlOf(undefined)} />}
+    </div>
+  )
+}
+
+const rowKey = (object: KubeObject): string => `${object.kind ?? ''}/${keyOf(object)}`
+
+const comparing =
+  (sort: (object: KubeObject) => string | number) =>
+  (a: KubeObject, b: KubeObject): number => {
+    const [left, right] = [sort(a), sort(b)]
+    if (typeof left === 'number' && typeof right === 'number') return left - right
+    return left < right ? -1 : left > right ? 1 : a.metadata.name < b.metadata.name ? -1 : 1
+  }
+
+function RowMenu({ object, actions, onYaml, onDelete }: { object: KubeObject; actions: Action[]; onYaml: () => void; onDelete: (() => void) | undefined }) {
+  const w = useWords(words)
+  const items: MenuProps['items'] = [
+    ...actions.map((action) => ({ key: action.key, label: action.label, danger: action.danger ?? false, disabled: action.disabled ?? false, onClick: action.onClick })),
+    { key: 'yaml', label: w('yaml'), onClick: onYaml },
+    ...(onDelete ? [{ key: 'delete', label: w('delete'), danger: true, onClick: onDelete }] : []),
+  ]
+  return (
+    <Dropdown menu={{ items }} trigger={['click']} placement="bottomRight">
+      <Button type="text" icon={<MoreOutlined />} aria-label={`${w('more')}: ${object.metadata.name}`} />
+    </Dropdown>
+  )
+}
+
+function FilterSelect({ filter, items, value, onChange }: { filter: Filter; items: readonly KubeObject[]; value: string[]; onChange: (values: string[]) => void }) {
+  const options = useMemo(() => {
+    const values = new Set(items.flatMap((object) => filter.value(object) ?? []))
+    return [...values].sort().map((each) => ({ value: each, label: filter.label?.(each) ?? each }))
+  }, [items, filter])
+  return (
+    <Select
+      mode="multiple"
+      allowClear
+      maxTagCount="responsive"
+      style={{ minWidth: 130, maxWidth: 260 }}
+      placeholder={filter.title}
+      aria-label={filter.title}
+      options={options}
+      value={value}
+      onChange={onChange}
+      popupMatchSelectWidth={false}
+    />
+  )
+}
+
+function ColumnsButton({ columns, shown, onChange }: { columns: readonly Column[]; shown: readonly string[]; onChange: (keys: string[] | undefined) => void }) {
+  const w = useWords(words)
+  return (
+    <Popover
+      trigger="click"
+      placement="bottomLeft"
+      content={
+        <div style={{ display: 'grid', gap: 6 }}>
+          {columns.map((column) => (
+            <Checkbox
+              key={column.key}
+              checked={shown.includes(column.key)}
+              onChange={(event) => onChange(event.target.checked ? [...shown, column.key] : shown.filter((key) => key !== column.key))}
+            >
+              {column.title}
+            </Checkbox>
+          ))}
+          <Button size="small" onClick={() => onChange(undefined)}>
+            {w('resetColumns')}
+          </Button>
+        </div>
+      }
+    >
+      <Button icon={<SettingOutlined />}>{w('columns')}</Button>
+    </Popover>
+  )
+}

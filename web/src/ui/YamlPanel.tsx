@@ -1,0 +1,71 @@
+/** An object's YAML: to read, and to edit with the server's own validation. */
+import { App, Alert, Button, Checkbox, Space } from 'antd'
+import { useEffect, useState } from 'react'
+import { useWords } from '../i18n'
+import { findKind, KubeError, messageOf, replaceObject, type KubeObject } from '../kube'
+import { words } from './words'
+import { parseYaml, toYaml } from './yamlText'
+import { YamlEditor } from './YamlEditor'
+
+export default function YamlPanel({ object, height = '60vh' }: { object: KubeObject; height?: string }) {
+  const w = useWords(words)
+  const { message } = App.useApp()
+  const [editing, setEditing] = useState<string>()
+  const [managed, setManaged] = useState(false)
+  const [error, setError] = useState<string>()
+  const [busy, setBusy] = useState(false)
+  const shown = toYaml(object, { managedFields: managed })
+  useEffect(() => setEditing(undefined), [object.metadata.uid])
+
+  const send = async (dryRun: boolean): Promise<void> => {
+    const parsed = parseYaml(editing ?? '')
+    const [edited] = parsed.objects
+    const fault = parsed.faults[0]
+    if (fault || !edited) {
+      setError(fault ? w('yamlError', { line: fault.line, message: fault.message }) : w('nothingToCreate'))
+      return
+    }
+    setBusy(true)
+    setError(undefined)
+    try {
+      const kind = await findKind(edited.apiVersion ?? '', edited.kind ?? '')
+      if (!kind) throw new Error(w('noSuchKind', { kind: edited.kind ?? '', apiVersion: edited.apiVersion ?? '' }))
+      await replaceObject(kind, edited, { dryRun })
+      void message.success(w(dryRun ? 'checkedFine' : 'saved'))
+      if (!dryRun) setEditing(undefined)
+    } catch (failed) {
+      setError(failed instanceof KubeError && failed.conflict ? w('saveConflict') : messageOf(failed))
+    } finally {
+      setBusy(false)
+    }
+  }
+  const copy = (): void => void navigator.clipboard.writeText(editing ?? shown).then(() => message.success(w('copied')))
+  return (
+    <div>
+      <div className="table-tools">
+        {editing === undefined ? (
+          <Button onClick={() => setEditing(shown)}>{w('edit')}</Button>
+        ) : (
+          <Space>
+            <Button type="primary" loading={busy} onClick={() => void send(false)}>
+              {w('save')}
+            </Button>
+            <Button onClick={() => void send(true)} disabled={busy}>
+              {w('check')}
+            </Button>
+            <Button onClick={() => { setEditing(undefined); setError(undefined) }}>{w('cancel')}</Button>
+          </Space>
+        )}
+        <Button onClick={copy}>{w('copy')}</Button>
+        <span className="grow" />
+        {editing === undefined && (
+          <Checkbox checked={managed} onChange={(event) => setManaged(event.target.checked)}>
+            {w('managedFields')}
+          </Checkbox>
+        )}
+      </div>
+      {error && <Alert type="error" showIcon message={<span className="break">{error}</span>} style={{ marginBottom: 8 }} />}
+      <YamlEditor value={editing ?? shown} onChange={setEditing} readOnly={editing === undefined} height={height} label="YAML" />
+    </div>
+  )
+}

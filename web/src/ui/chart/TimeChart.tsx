@@ -1,0 +1,75 @@
+import { useEffect, useRef } from 'react'
+import UPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { useTheme } from '../../frame/theme'
+
+export interface Series {
+  label: string
+  /** one for each time; null: not known */
+  values: readonly (number | null)[]
+  /** dashed: a limit or request */
+  dashed?: boolean
+}
+
+export interface TimeChartProps {
+  title: string
+  /** seconds since 1970 */
+  times: readonly number[]
+  series: readonly Series[]
+  format?: (value: number) => string
+  height?: number
+}
+
+const LIGHT = ['#1858b8', '#b4451f', '#1a7f37', '#8b3fb5', '#007a87', '#8a5a00', '#b0256a', '#4a5563']
+const DARK = ['#7fb2ff', '#f2a65a', '#6fd08c', '#c4a7ff', '#5cc8c8', '#d9c657', '#e58fb1', '#a6adb8']
+
+export default function TimeChart({ title, times, series, format = (value) => value.toPrecision(3), height = 220 }: TimeChartProps) {
+  const host = useRef<HTMLDivElement>(null)
+  const chart = useRef<UPlot>(undefined)
+  const chosenTheme = useTheme()
+  const formatting = useRef(format)
+  formatting.current = format
+  const shape = JSON.stringify(series.map((each) => [each.label, each.dashed]))
+  const data = [times, ...series.map((each) => each.values)] as unknown as UPlot.AlignedData
+
+  useEffect(() => {
+    const colours = chosenTheme === 'dark' ? DARK : LIGHT
+    const axis = { stroke: chosenTheme === 'dark' ? '#a6adb8' : '#59616d', grid: { stroke: chosenTheme === 'dark' ? '#2c333d' : '#e6e9ed', width: 1 } }
+    const text = (value: number | null): string => (value === null || value === undefined ? '-' : formatting.current(value))
+    const made = new UPlot(
+      {
+        title,
+        width: host.current!.clientWidth || 400,
+        height,
+        cursor: { sync: { key: 'danlu' } },
+        series: [
+          {},
+          ...series.map((each, index) => ({
+            label: each.label,
+            stroke: colours[index % colours.length]!,
+            width: 2,
+            ...(each.dashed ? { dash: [6, 4] } : {}),
+            points: { show: times.length < 3 },
+            value: (_: UPlot, value: number | null) => text(value),
+          })),
+        ],
+        scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.1, 1e-9)] } },
+        axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(text) }],
+      },
+      data,
+      host.current!,
+    )
+    chart.current = made
+    const observer = new ResizeObserver(() => made.setSize({ width: host.current?.clientWidth ?? 400, height }))
+    observer.observe(host.current!)
+    return () => {
+      observer.disconnect()
+      made.destroy()
+    }
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- data are set below
+  }, [shape, chosenTheme, height, title])
+
+  useEffect(() => chart.current?.setData(data))
+
+  return <div className="chart" ref={host} role="img" aria-label={title} />
+}

@@ -1,0 +1,86 @@
+/** Reads the logs of several containers into lines, follows them, and tells at most once a frame that something came. */
+import { KubeError, messageOf, openLog } from '../../kube'
+import { SourceLines } from './lines'
+
+export interface LogSource {
+  /** what people call it: a rank, a replica, a container */
+  label: string
+  namespace: string
+  pod: string
+  container?: string | undefined
+  previous?: boolean
+}
+
+export type SourceState = { at: 'connecting' | 'live' | 'ended' } | { at: 'waiting'; message: string }
+
+const RETRY_MS = 2_000
+
+export class LogReader {
+  readonly lines: SourceLines[]
+  readonly states: SourceState[]
+  private readonly ending = new AbortController()
+  private scheduled = false
+
+  constructor(
+    readonly sources: readonly LogSource[],
+    private readonly changed: () => void,
+  ) {
+    const stamped = sources.length > 1
+    this.lines = sources.map(() => new SourceLines(stamped))
+    this.states = sources.map(() => ({ at: 'connecting' }))
+    sources.forEach((_, index) => void this.read(index))
+  }
+
+  close(): void {
+    this.ending.abort()
+  }
+
+  private tell(): void {
+    if (this.scheduled) return
+    this.scheduled = true
+    setTimeout(() => {
+      this.scheduled = false
+      if (!this.ending.signal.aborted) this.changed()
+    }, 32)
+  }
+
+  private async read(index: number): Promise<void> {
+    const source = this.sources[index]!
+    const { signal } = this.ending
+    while (!signal.aborted) {
+      try {
+        const body = await openLog(source.namespace, source.pod, {
+          container: source.container,
+          follow: !source.previous,
+          previous: source.previous ?? false,
+          timestamps: this.sources.length > 1,
+          signal,
+        })
+        this.states[index] = { at: 'live' }
+        const reader = body.getReader()
+        for (;;) {
+          const { done, value } = await reader.read()
+          if (done) break
+          this.lines[index]!.append(value)
+          this.tell()
+        }
+        this.lines[index]!.finish()
+        this.states[index] = { at: 'ended' }
+        this.tell()
+        return
+      } catch (error) {
+        if (signal.aborted) return
+        // Started reading and lost the connection: what is shown stays; reading again would show it twice.
+        if (this.lines[index]!.count > 0) {
+          this.states[index] = { at: 'waiting', message: messageOf(error) }
+          this.tell()
+          return
+        }
+        this.states[index] = { at: 'waiting', message: messageOf(error) }
+        this.tell()
+        if (error instanceof KubeError && (error.notFound || error.forbidden)) return
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      }
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { FitAddon } from '@xterm/addon-fit'
+import { Terminal as XTerm } from '@xterm/xterm'
+import '@xterm/xterm/css/xterm.css'
+import { Button } from 'antd'
+import { useEffect, useRef, useState } from 'react'
+import { useWords } from '../../i18n'
+import { exec } from '../../kube'
+import { words } from '../words'
+
+export interface TerminalProps {
+  namespace: string
+  pod: string
+  container?: string | undefined
+  height?: string
+}
+
+const SHELL = ['sh', '-c', 'TERM=xterm-256color; export TERM; command -v bash >/dev/null 2>&1 && exec bash || exec sh']
+
+export default function Terminal({ namespace, pod, container, height = '60vh' }: TerminalProps) {
+  const w = useWords(words)
+  const host = useRef<HTMLDivElement>(null)
+  const [ended, setEnded] = useState<string>()
+  const [round, setRound] = useState(0)
+  const what = container ? `${pod} / ${container}` : pod
+
+  useEffect(() => {
+    setEnded(undefined)
+    const terminal = new XTerm({ fontSize: 13, cursorBlink: true, scrollback: 10_000, theme: { background: '#12161c' }, screenReaderMode: false })
+    const fit = new FitAddon()
+    terminal.loadAddon(fit)
+    terminal.open(host.current!)
+    fit.fit()
+    terminal.write(`${w('connectingTo', { what })}\r\n`)
+    const session = exec(namespace, pod, {
+      container,
+      command: SHELL,
+      tty: true,
+      onOpen: () => {
+        terminal.clear()
+        session.resize(terminal.cols, terminal.rows)
+        terminal.focus()
+      },
+      onOutput: (bytes) => terminal.write(bytes),
+      onEnd: (status) => setEnded(status?.status === 'Success' ? 'exit 0' : (status?.message ?? 'connection closed')),
+    })
+    const typed = terminal.onData((data) => session.send(data))
+    const sized = terminal.onResize(({ cols, rows }) => session.resize(cols, rows))
+    const observer = new ResizeObserver(() => fit.fit())
+    observer.observe(host.current!)
+    return () => {
+      observer.disconnect()
+      typed.dispose()
+      sized.dispose()
+      session.close()
+      terminal.dispose()
+    }
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- a change of language must not end the session
+  }, [namespace, pod, container, round])
+
+  return (
+    <div style={{ height, display: 'flex', flexDirection: 'column', gap: 8 }}>
+      {ended !== undefined && (
+        <div className="row" role="status">
+          <span className="break">{w('terminalEnded', { message: ended })}</span>
+          <Button size="small" onClick={() => setRound(round + 1)}>
+            {w('reconnect')}
+          </Button>
+        </div>
+      )}
+      <div className="terminal grow" ref={host} aria-label={`${w('terminal')} ${what}`} role="region" />
+    </div>
+  )
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { fill } from '../i18n/words'
+import type { KubeObject } from '../kube/types'
+import { byMessage, why } from './why'
+
+const pod = (status: object, spec: object = {}): KubeObject => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, spec, status })
+const unplaced = (message: string): KubeObject => pod({ phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }] })
+const zh = (answer: ReturnType<typeof why>): string => (answer ? fill(answer.cause.zh, answer.parameters) : '')
+const en = (answer: ReturnType<typeof why>): string => (answer ? fill(answer.cause.en, answer.parameters) : '')
+
+describe('why', () => {
+  it('has nothing to say of what runs', () => {
+    expect(why(pod({ phase: 'Running', containerStatuses: [{ name: 'c', state: { running: {} } }] }))).toBeUndefined()
+  })
+
+  it.each([
+    ['0/1 nodes are available: 1 Insufficient cpu.', 'No node has room'],
+    ['0/1 nodes are available: 1 Insufficient nvidia.com/gpu.', 'No node has the GPUs'],
+    ['persistentvolumeclaim "mnist" not found', 'Volume mnist does not exist'],
+    ['queue small is closed: it takes nothing new until it is opened again', 'The queue is closed'],
+    ['queue smal does not exist; there are: default, small', 'There is no such queue'],
+    ['namespace demo may not use queue small: its namespaceSelector does not select it', 'This project may not use'],
+    ['group mnist waits for quota of queue small: 2 nvidia.com/gpu asked at once, 1 of 4 left', 'The quota of the queue'],
+    ['group mnist waits for 2 more pods', 'Waits until all replicas'],
+    ["0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.", 'No node fits'],
+  ])('%s', (message, words) => expect(en(why(unplaced(message)))).toContain(words))
+
+  it('explains images in both languages', () => {
+    const answer = why(pod({ phase: 'Pending', containerStatuses: [{ name: 'c', image: 'nope:1', state: { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } } }] }))
+    expect(zh(answer)).toBe('无法取得镜像 nope:1：no such image')
+    expect(answer?.failed).toBe(true)
+  })
+
+  it('tells out of memory from a crash, and names the log', () => {
+    const ended = (exitCode: number, reason: string) =>
+      why(pod({ phase: 'Failed', containerStatuses: [{ name: 'c', state: { terminated: { exitCode, reason } } }] }))
+    expect(en(ended(137, 'OOMKilled'))).toContain('ran out of memory')
+    expect(en(ended(1, 'Error'))).toContain('failed with code 1')
+    expect(en(ended(127, 'Error'))).toContain('not found')
+    expect(ended(1, 'Error')?.log).toEqual({ pod: 'p', container: 'c', previous: false })
+  })
+
+  it('lets the worst pod speak for the job', () => {
+    const job: KubeObject = { apiVersion: 'x/v1', kind: 'PyTorchTrainingJob', metadata: { name: 'j', uid: 'j' }, status: { phase: 'Pending' } }
+    const pods = [unplaced('0/1 nodes are available: 1 Insufficient cpu.'), pod({ phase: 'Failed', containerStatuses: [{ name: 'c', state: { terminated: { exitCode: 2 } } }] })]
+    expect(en(why(job, pods))).toContain('failed with code 2')
+  })
+
+  it('says quota from an event of the job', () => {
+    const job: KubeObject = { apiVersion: 'x/v1', kind: 'PyTorchTrainingJob', metadata: { name: 'j', uid: 'j' }, status: { phase: 'Pending' } }
+    const event: KubeObject = { metadata: { name: 'e' }, type: 'Warning', message: 'pods "x" is forbidden: exceeded quota: q', involvedObject: { uid: 'j' } }
+    expect(en(why(job, [], [event]))).toContain('quota of the project')
+  })
+
+  it('knows paused and waiting claims', () => {
+    expect(en(why({ kind: 'PyTorchTrainingJob', metadata: { name: 'j' }, status: { phase: 'Paused' } }))).toContain('Paused')
+    const claim: KubeObject = { kind: 'PersistentVolumeClaim', metadata: { name: 'c', uid: 'c' }, spec: {}, status: { phase: 'Pending' } }
+    expect(en(why(claim, [], [{ metadata: { name: 'e' }, reason: 'WaitForFirstConsumer', involvedObject: { uid: 'c' } }]))).toContain('first pod')
+  })
+
+  it('leaves unknown messages alone', () => expect(byMessage('something else', 'p')).toBeUndefined())
+})
