@@ -120,6 +120,7 @@ def custom(served: ServedKind, prefix: str) -> dict[str, Document]:
     name = name_of(kind)
     identity = [{"group": kind.group, "version": kind.version, "kind": kind.kind}]
     schema = dict(served.schema().root.schema)
+    free = prefix == V2 and bool(schema.get("x-kubernetes-preserve-unknown-fields"))
     if prefix == V2:
         schema = _for_v2(schema)
     properties = {
@@ -128,6 +129,8 @@ def custom(served: ServedKind, prefix: str) -> dict[str, Document]:
         "metadata": _described(f"{META}ObjectMeta", "Standard object's metadata.", prefix),
     }
     one = {**schema, "type": "object", "properties": properties, "x-kubernetes-group-version-kind": identity}
+    if free:  # kubectl would refuse whatever is not among the properties
+        one = {"type": "object", "x-kubernetes-group-version-kind": identity}
     many = {
         "description": f"{kind.list_kind} is a list of {kind.kind}",
         "type": "object",

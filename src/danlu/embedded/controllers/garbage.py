@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterable, Sequence
+from typing import TypeVar
 
 from danlu import errors
 from danlu.embedded.controllers import discovery
@@ -24,6 +25,7 @@ from danlu.runtime.manager import Manager
 from danlu.runtime.reconcile import Outcome, Request
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 NEEDED_VERBS = frozenset(("list", "watch", "delete"))
 IGNORED = frozenset(("events", "events.events.k8s.io"))  # nothing owns events, and there are many
@@ -204,13 +206,19 @@ class GarbageCollector(Controller):
             policy = "Background"
         if {owner["uid"] for owner in live["metadata"].get("ownerReferences") or ()} != {o.uid for o in entry.owners}:
             return  # its owners changed meanwhile; the watch will say so
+        version = live["metadata"]["resourceVersion"]
+        if leaving and any(dependent.foreground for dependent in self.graph.dependents(entry.uid)):
+            # A circle: each would wait for the next. This one does not hold its owners up any longer.
+            owners = [{**owner, "blockOwnerDeletion": False} for owner in live["metadata"]["ownerReferences"]]
+            freed = await self._patch(entry, live["metadata"], {"ownerReferences": owners})
+            version = freed["metadata"]["resourceVersion"] if freed is not None else version
         await self._quietly(
             self.client.delete(
                 entry.kind,
                 entry.name,
                 entry.namespace,
                 uid=entry.uid,
-                resource_version=live["metadata"]["resourceVersion"],
+                resource_version=version,
                 propagation=policy,
             )
         )
@@ -290,12 +298,13 @@ class GarbageCollector(Controller):
         kept = [name for name in meta.get("finalizers") or () if name != finalizer]
         await self._patch(entry, meta, {"finalizers": kept or None})
 
-    async def _patch(self, entry: Entry, meta: Object, change: Object) -> None:
+    async def _patch(self, entry: Entry, meta: Object, change: Object) -> Object | None:
         body = {"metadata": {"uid": entry.uid, "resourceVersion": meta["resourceVersion"], **change}}
-        await self._quietly(self.client.patch(entry.kind, entry.name, entry.namespace or None, body))
+        return await self._quietly(self.client.patch(entry.kind, entry.name, entry.namespace or None, body))
 
-    async def _quietly(self, write: Awaitable[object]) -> None:
+    async def _quietly(self, write: Awaitable[T]) -> T | None:
+        """None: somebody else was quicker."""
         try:
-            await write
+            return await write
         except errors.NotFound:
-            return  # somebody else was quicker
+            return None
