@@ -15,7 +15,7 @@ MISSING = 3  # the machine cannot have a cluster; not a failure of what is teste
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/test-cluster")
-    parser.add_argument("command", choices=("up", "down", "list"))
+    parser.add_argument("command", choices=("up", "install", "down", "list"))
     parser.add_argument("name", nargs="?", help="which cluster, when there is more than one")
     arguments = parser.parse_args()
     try:
@@ -25,6 +25,9 @@ def main() -> int:
             return 0
         if arguments.command == "down":
             return down(chosen(arguments.name))
+        if arguments.command == "install":
+            Cluster(chosen(arguments.name), build_programs()).install(say)
+            return 0
         machine.prepare()
         return up(Cluster(new_place(), build_programs()))
     except Trouble as trouble:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.cluster import configuration, images, network, residue
+from tests.cluster import building, configuration, images, network, residue
 from tests.cluster.place import ADDRESS, API, NODE, PODS, ROOT, SERVICES, Place, Trouble
 from tests.cluster.processes import Processes
 
@@ -60,14 +60,15 @@ class Cluster:
         self._until("the API server", self._answers, "kube-apiserver")
         say("starting controller manager, scheduler, kubelet, kube-proxy, CoreDNS and the volume provisioner")
         self._start_rest()
-        self.kubectl("apply", "-f", "-", stdin=configuration.storage())
+        for objects in (configuration.storage(), configuration.small_machine()):
+            self.kubectl("apply", "-f", "-", stdin=objects)
         self._until("the node to be Ready", self._node_ready, "kubelet")
 
     def _start_base(self, store: images.Store) -> None:
         folder, start = self.place.folder, self.processes.start
         start(
-            "etcd", "etcd", "--data-dir", folder / "etcd", "--listen-client-urls", ETCD, "--advertise-client-urls", ETCD,
-            "--unsafe-no-fsync",  # the cluster is thrown away; the machine's disk is slow
+            "etcd", "etcd", "--data-dir", folder / "etcd", "--listen-client-urls", ETCD,
+            "--advertise-client-urls", ETCD, "--unsafe-no-fsync",  # it is thrown away; disks are slow
         )  # fmt: skip
         start(
             "kube-apiserver", "kube-apiserver", "--etcd-servers", ETCD, "--bind-address", ADDRESS,
@@ -81,7 +82,8 @@ class Cluster:
         )  # fmt: skip
         start("containerd", "containerd", "--config", folder / "containerd.toml")
         start(
-            "registry", sys.executable, "-m", "tests.cluster.registry", store.folder, store.base, ADDRESS, 5000,
+            "registry", sys.executable, "-m", "tests.cluster.registry", store.folder, store.base, self.place.built,
+            ADDRESS, 5000,
             PYTHONPATH=f"{ROOT}:{ROOT / 'src'}",
         )  # fmt: skip
 
@@ -111,6 +113,13 @@ class Cluster:
             "--namespace", "kube-system", "--helper-image", "busybox", "--helper-pod-file", folder / "helperPod.yaml",
             "--configmap-name", "local-path-config", "--service-account-name", "default",
         )  # fmt: skip
+
+    def install(self, say: Callable[[str], None]) -> None:
+        """Danlu, as its document tells it: the image, then `danlu install`."""
+        say("building Danlu's image")
+        building.build_danlu(images.store(self.path), self.place)
+        say("danlu install")
+        self.run(sys.executable, "-m", "danlu", "install", "--yes", "--gang", "kube", capture_output=False)
 
     def down(self) -> list[str]:
         """Ends everything, whatever state it is in; what is left all the same."""

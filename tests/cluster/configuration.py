@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
 from tests.cluster.images import binds
 from tests.cluster.place import ADDRESS, API, NODE, PAUSE, PODS, REGISTRY, Place
 
 GATES = {"GenericWorkload": True, "GangScheduling": True}  # kube-scheduler's own gangs, off by default in 1.36
 DNS_NAME = "cluster.local"
 PROVISIONER = "rancher.io/local-path"
+MOST_CPU = "250m"  # that a container of an example is counted with
+EXAMPLES = ("default", "kubeflow", "model-training-basics")  # namespaces where the examples run
 
 
 def write_before(place: Place, path: str) -> None:
@@ -37,7 +40,8 @@ def write_before(place: Place, path: str) -> None:
     (folder / "Corefile").write_text(
         ".:53 {\n"
         f"  bind {ADDRESS}\n  errors\n"
-        f"  kubernetes {DNS_NAME} in-addr.arpa {{\n    kubeconfig {place.kubeconfig}\n    pods insecure\n    ttl 1\n  }}\n"
+        f"  kubernetes {DNS_NAME} in-addr.arpa {{\n"
+        f"    kubeconfig {place.kubeconfig}\n    pods insecure\n    ttl 1\n  }}\n"
         "}\n"
     )
     _yaml(
@@ -93,6 +97,34 @@ def storage() -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "List", "items": [storage_class, scripts]}
 
 
+def small_machine() -> dict[str, Any]:
+    """Examples ask for more cores than a small machine has; a kubelet cannot promise them, so less is counted.
+
+    Their manifests stay as they are. Limits stay too: a container gets what the machine has to give.
+    """
+    name = {"name": "small-machine"}
+    asks = 'has(c.resources) && has(c.resources.requests) && "cpu" in c.resources.requests'
+    much = f'quantity(c.resources.requests["cpu"]).isGreaterThan(quantity("{MOST_CPU}"))'
+    less = f'Object.spec.containers.resources{{requests: {{"cpu": "{MOST_CPU}"}}}}'
+    mended = f"Object.spec.containers{{name: c.name, resources: {less}}}"
+    chosen = f"object.spec.containers.filter(c, {asks} && {much})"
+    expression = f"Object{{spec: Object.spec{{containers: {chosen}.map(c, {mended})}}}}"
+    pods = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy", "metadata": name,
+        "spec": {
+            "matchConstraints": {"resourceRules": [pods]}, "failurePolicy": "Fail", "reinvocationPolicy": "Never",
+            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}],
+        },
+    }  # fmt: skip
+    where = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [*EXAMPLES]}
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicyBinding", "metadata": name,
+        "spec": {"policyName": name["name"], "matchResources": {"namespaceSelector": {"matchExpressions": [where]}}},
+    }  # fmt: skip
+    return {"apiVersion": "v1", "kind": "List", "items": [policy, binding]}
+
+
 def _write_containerd(place: Place, path: str) -> None:
     folder = place.folder
     (folder / "hosts/_default").mkdir(parents=True)
@@ -120,7 +152,7 @@ def _write_containerd(place: Place, path: str) -> None:
 version = 3
 root = "{folder}/containerd"
 state = "{folder}/containerd-state"
-disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing"]
+disabled_plugins = ["io.containerd.nri.v1.nri"]
 [grpc]
 address = "{place.containerd_socket}"
 [{images}]

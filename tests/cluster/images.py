@@ -21,35 +21,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.place import PAUSE, ROOT, Trouble, cache
-
 from danlu.embedded.node.environment import DEFAULT_PATH
 from danlu.embedded.node.images import Catalogue, Image, ImageError, cache_folder, data_folder
+from tests.cluster.place import PAUSE, ROOT, Trouble, cache
 
 SUITE = "bookworm"
 INCLUDED = (  # what Python's own modules and people's scripts need
-    "libssl3", "libsqlite3-0", "libffi8", "liblzma5", "libbz2-1.0", "zlib1g", "libreadline8", "libncursesw6", "libuuid1",
-    "libexpat1", "ca-certificates", "procps", "hostname",
+    "libssl3", "libsqlite3-0", "libffi8", "liblzma5", "libbz2-1.0", "zlib1g", "libreadline8", "libncursesw6",
+    "libuuid1", "libexpat1", "ca-certificates", "procps", "hostname",
 )  # fmt: skip
-LEFT_OUT = ("usr/share/doc", "usr/share/locale", "usr/share/man", "usr/share/info", "var/cache/apt", "var/lib/apt/lists",
-            "var/log", "usr/share/zoneinfo")  # fmt: skip
+LEFT_OUT = ("usr/share/doc", "usr/share/locale", "usr/share/man", "usr/share/info", "var/cache/apt",
+            "var/lib/apt/lists", "var/log", "usr/share/zoneinfo")  # fmt: skip
 PYTHON_LEFT_OUT = ("test", "tests", "idlelib", "tkinter", "turtledemo", "lib2to3", "__pycache__", "*.a", "config-3*")
 DATA = "/opt/danlu/data"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
+NAME = "org.opencontainers.image.ref.name"
 LAYER = "application/vnd.oci.image.layer.v1.tar"
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
 
 @dataclass(frozen=True)
 class Store:
-    """An OCI layout: blobs by digest, and which name is which manifest."""
+    """An OCI layout: blobs by digest, and which name is which manifest. `built` is a second one, asked first."""
 
     folder: Path
     base: str  # the digest of the layer under all images of the catalogue
+    built: Path | None = None
 
     def blob(self, digest: str) -> Path:
-        return self.folder / "blobs/sha256" / digest.removeprefix("sha256:")
+        path = Path("blobs/sha256") / digest.removeprefix("sha256:")
+        if self.built and (self.built / path).exists():
+            return self.built / path
+        return self.folder / path
 
     def put(self, data: bytes) -> str:
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
@@ -76,19 +80,21 @@ class Store:
 
     def named(self) -> dict[str, str]:
         """Images that were made, not looked up: name:tag → digest of the manifest."""
-        try:
-            index = json.loads((self.folder / "index.json").read_text())
-        except OSError:
-            return {}
-        note = "org.opencontainers.image.ref.name"
-        return {one["annotations"][note]: one["digest"] for one in index["manifests"] if note in one["annotations"]}
+        found: dict[str, str] = {}
+        for layout in (self.folder, self.built):
+            if layout and (layout / "index.json").exists():
+                listed = json.loads((layout / "index.json").read_text())["manifests"]
+                found.update((str(one["annotations"][NAME]), str(one["digest"])) for one in listed)
+        return found
 
     def name(self, name: str, digest: str) -> None:
         size = self.blob(digest).stat().st_size
-        note = {"org.opencontainers.image.ref.name": name}
+        note = {NAME: name}
         entry = {"mediaType": MANIFEST, "digest": digest, "size": size, "annotations": note}
         file = self.folder / "index.json"
-        index = json.loads(file.read_text()) if file.exists() else {"schemaVersion": 2, "manifests": []}
+        index: dict[str, Any] = {"schemaVersion": 2, "manifests": []}
+        if file.exists():
+            index = json.loads(file.read_text())
         kept = [one for one in index["manifests"] if one.get("annotations") != note]
         file.write_text(json.dumps({**index, "manifests": [*kept, entry]}))
 

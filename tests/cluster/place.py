@@ -53,6 +53,11 @@ class Place:
         return self.folder / "kubeconfig"
 
     @property
+    def built(self) -> Path:
+        """The layout of images that were built for this cluster."""
+        return self.folder / "images"
+
+    @property
     def namespace_file(self) -> Path:
         return Path("/run/netns") / self.name
 

@@ -79,4 +79,4 @@ def alive(entry: dict[str, Any]) -> bool:
         return False
     with contextlib.suppress(ChildProcessError):
         os.waitpid(entry["pid"], os.WNOHANG)  # ours, if we started it: a zombie would look alive
-    return begun(entry["pid"]) == entry["begun"] != ""
+    return bool(entry["begun"]) and begun(entry["pid"]) == entry["begun"]

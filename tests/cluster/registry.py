@@ -69,8 +69,8 @@ def full_name(host: str, repository: str, tag: str) -> str:
     return f"{repository.removeprefix('library/')}:{tag}"
 
 
-def main(folder: str, base: str, address: str, port: str) -> None:
-    Handler.store = Store(Path(folder), base)
+def main(folder: str, base: str, built: str, address: str, port: str) -> None:
+    Handler.store = Store(Path(folder), base, Path(built))
     ThreadingHTTPServer((address, int(port)), Handler).serve_forever()
 
 

@@ -47,22 +47,13 @@ def cgroup_roots() -> list[Path]:
 
 def sweep(place: Place) -> None:
     _end_processes(place)
-    sockets = _shim_sockets(place)
     _unmount(place)
     for root in cgroup_roots():
         for folder, _, _ in os.walk(root / place.name, topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
-    for socket in sockets:
-        socket.unlink(missing_ok=True)
-    for cached in Path("/var/lib/cni").glob(f"*/{place.name}-*"):
-        cached.unlink()
-    for cached in Path("/var/lib/cni").glob(f"*/*/{place.name}-*"):
-        cached.unlink()
-    if Path("/var/log/containers").is_dir():
-        for link in Path("/var/log/containers").iterdir():
-            if str(link.readlink()).startswith(f"{place.folder}/"):
-                link.unlink()
+    for path in outside(place):
+        path.unlink(missing_ok=True)
     _remove_empty_shared(place)
 
 
@@ -76,10 +67,20 @@ def left(place: Place) -> list[str]:
     before = json.loads((place.folder / "before.json").read_text())
     more = [line for line in rules() if line not in before["rules"]]
     found += [f"iptables rule or link of this machine: {line}" for line in more]
-    found += [f"folder {path}" for path in SHARED if path.exists() and str(path) not in before["shared"]]
+    found += [f"file {path}" for path in outside(place)]
     if not found:
         shutil.rmtree(place.folder)
     return found
+
+
+def outside(place: Place) -> list[Path]:
+    """Files of this cluster outside its folder: results of network plugins, links to logs, sockets of shims."""
+    ours = f"{place.folder}/"
+    found = [path for path in Path("/var/lib/cni").rglob("*") if path.is_file() and ours in path.read_text()]
+    links = Path("/var/log/containers")
+    if links.is_dir():
+        found += [path for path in links.iterdir() if path.is_symlink() and str(path.readlink()).startswith(ours)]
+    return found + [path for path in _shim_sockets(place) if path.exists()]
 
 
 def rules() -> list[str]:

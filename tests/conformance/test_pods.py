@@ -74,7 +74,12 @@ def test_restart_policies(kube: Kube, pod: Make) -> None:
     for name in ("always", "loops"):
         path = "{.status.containerStatuses[0].state.waiting.reason}"
         kube.until(f"pod/{name}", path, "CrashLoopBackOff")
-    loops = kube.get("pod", "loops")
+
+    def held_back() -> Any:  # it may have been started again between two looks
+        seen = kube.get("pod", "loops")
+        return seen if "waiting" in state(seen)["state"] else None
+
+    loops = kube.wait("the container to be held back", held_back)
     assert loops["status"]["phase"] == "Running"
     waiting = state(loops)["state"]["waiting"]
     assert waiting["message"].startswith("back-off ")

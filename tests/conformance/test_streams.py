@@ -111,11 +111,9 @@ def test_attach_and_run(kube: Kube, pod: Make) -> None:
 
 def test_port_forward(kube: Kube, pod: Make) -> None:
     port = free_port()
-    env = [
-        {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-        {"name": "PORT", "value": str(port)},
-    ]
-    serve = "cd /tmp; echo forwarded > index.html; exec python3 -m http.server $PORT --bind $IP"
+    env = [{"name": "PORT", "value": str(port)}]
+    # On every address: a runtime forwards to the pod's own loopback.
+    serve = "cd /tmp; echo forwarded > index.html; exec python3 -m http.server $PORT"
     probe = {"tcpSocket": {"port": port}, "periodSeconds": 1}
     web = pod(
         "web",
