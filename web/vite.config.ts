@@ -19,6 +19,7 @@ export default defineConfig({
     fs: { allow: ['..'] }, // the kinds' form.yaml files lie in ../src/danlu/kinds
     proxy: { '/k8s': throughTo(server), '/console': throughTo(server) },
   },
+  preview: { proxy: { '/k8s': throughTo(server), '/console': throughTo(server) } },
   build: {
     target: 'es2022',
     outDir: 'dist',

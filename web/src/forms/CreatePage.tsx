@@ -3,7 +3,7 @@ import { App, Button, Modal, Select } from 'antd'
 import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { useNavigate } from 'react-router-dom'
 import { useCrumbs } from '../frame/crumbs'
-import { useText, useWords } from '../i18n'
+import { useWords } from '../i18n'
 import { createObject, errorsByField, useList, type Kind, type KubeObject } from '../kube'
 import { words } from '../ui/words'
 import { asNew, toYaml } from '../ui/yamlText'
@@ -36,7 +36,6 @@ export function CreatePage(props: CreatePageProps) {
   const { kind, namespace, form, list, title, overrides, hidden, finish = (value) => value, children } = props
   const w = useWords(words)
   const f = useWords(formWords)
-  const t = useText()
   const navigate = useNavigate()
   const { notification } = App.useApp()
   const example = exampleOf(kind.kind)
@@ -60,7 +59,7 @@ export function CreatePage(props: CreatePageProps) {
     setErrors({})
     try {
       const made = await createObject(kind, namespace, finished as KubeObject)
-      notification.success({ message: w('created1', { kind: t(kind.words), name: made.metadata.name }) })
+      notification.success({ message: w('created1', { kind: kind.kind, name: made.metadata.name }) })
       leave(made)
     } catch (error) {
       setErrors(errorsByField(error))
@@ -77,7 +76,7 @@ export function CreatePage(props: CreatePageProps) {
       <div className="page-head">
         <h1>{title}</h1>
         <span className="grow" />
-        <Button onClick={() => setImporting(true)}>{w('import', { kind: t(kind.words) })}</Button>
+        <Button onClick={() => setImporting(true)}>{w('import', { kind: kind.kind })}</Button>
         <Button onClick={() => setPreview(true)}>{w('previewYaml')}</Button>
         <Button type="primary" loading={busy} onClick={() => void create()}>
           {w('create')}
@@ -125,17 +124,16 @@ export function CreatePage(props: CreatePageProps) {
 
 function ImportDialog({ kind, namespace, onClose, onChoose }: { kind: Kind; namespace: string; onClose: () => void; onChoose: (object: KubeObject) => void }) {
   const w = useWords(words)
-  const t = useText()
   const listed = useList(kind, { namespace })
   return (
-    <Modal open title={w('import', { kind: t(kind.words) })} onCancel={onClose} footer={null}>
+    <Modal open title={w('import', { kind: kind.kind })} onCancel={onClose} footer={null}>
       <p>{w('importHelp')}</p>
       <Select
         autoFocus
         showSearch
         style={{ width: '100%' }}
         loading={listed.loading}
-        aria-label={w('import', { kind: t(kind.words) })}
+        aria-label={w('import', { kind: kind.kind })}
         placeholder={w('searchName')}
         notFoundContent={w('empty')}
         options={listed.items.map((object) => ({ value: object.metadata.name }))}

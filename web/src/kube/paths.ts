@@ -30,7 +30,7 @@ export function withQuery(path: string, query: Record<string, Value | readonly s
     else params.set(key, String(value as Value))
   }
   const text = params.toString()
-  return text ? `${path}?${text}` : path
+  return text ? `${path}${path.includes('?') ? '&' : '?'}${text}` : path
 }
 
 export const selectionPath = (kind: Served, selection: Selection): string =>
