@@ -1,5 +1,5 @@
 /** Every list of the console: search, filters, sort, columns chooser, paging, batch delete, row actions. */
-import { MoreOutlined, SettingOutlined } from '@ant-design/icons'
+import { MoreOutlined, SettingOutlined, SortAscendingOutlined } from '@ant-design/icons'
 import { Alert, Button, Checkbox, Dropdown, Empty, Input, Popover, Select, Table, type MenuProps, type TableColumnType } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import { Link } from 'react-router-dom'
@@ -37,11 +37,18 @@ export interface Action {
   onClick: () => void
 }
 
+interface Sorted {
+  key: string
+  order: 'ascend' | 'descend'
+}
+
 export interface ResourceTableProps {
   /** remembers the chosen columns under this name */
   id: string
   listed: Listed
   columns: readonly Column[]
+  /** columns before the name, always shown: the state */
+  leading?: readonly Column[]
   filters?: readonly Filter[]
   /** the address of an object's page; makes its name a link */
   linkTo?: (object: KubeObject) => string | undefined
@@ -56,11 +63,12 @@ export interface ResourceTableProps {
   /** more actions for selected rows */
   batch?: (objects: readonly KubeObject[]) => ReactNode
   emptyText?: ReactNode
-  defaultSort?: { key: string; order: 'ascend' | 'descend' }
+  defaultSort?: Sorted
   nameTitle?: string
   expandable?: (object: KubeObject) => ReactNode
 }
 
+const NO_COLUMNS: readonly Column[] = []
 const COLUMNS_KEY = (id: string): string => `danlu.columns.${id}`
 
 function remembered(id: string): string[] | undefined {
@@ -72,7 +80,7 @@ function remembered(id: string): string[] | undefined {
 }
 
 export function ResourceTable(props: ResourceTableProps) {
-  const { id, listed, columns, filters = [], linkTo, deleting, rowActions, rowButtons, extra, batch, emptyText, expandable } = props
+  const { id, listed, columns, leading = NO_COLUMNS, filters = [], linkTo, deleting, rowActions, rowButtons, extra, batch, emptyText, expandable } = props
   const w = useWords(words)
   const remove = useDelete()
   const [text, setText] = useState('')
@@ -80,6 +88,7 @@ export function ResourceTable(props: ResourceTableProps) {
   const [selected, setSelected] = useState<readonly string[]>([])
   const [visible, setVisible] = useState<string[] | undefined>(() => remembered(id) ?? undefined)
   const [yamlOf, setYamlOf] = useState<KubeObject>()
+  const [sorted, setSorted] = useState<Sorted>(props.defaultSort ?? { key: 'created', order: 'descend' })
   const shownKeys = visible ?? columns.filter((column) => !column.hidden).map((column) => column.key)
 
   const rows = useMemo(() => {
@@ -100,6 +109,7 @@ export function ResourceTable(props: ResourceTableProps) {
 
   const tableColumns = useMemo<TableColumnType<KubeObject>[]>(() => {
     const all: Column[] = [
+      ...leading,
       {
         key: 'name',
         title: props.nameTitle ?? w('name'),
@@ -119,12 +129,11 @@ export function ResourceTable(props: ResourceTableProps) {
         width: 120,
       },
     ]
-    const order = props.defaultSort ?? { key: 'created', order: 'descend' as const }
     const made: TableColumnType<KubeObject>[] = all.map((column) => ({
       key: column.key,
       title: column.title,
       ...(column.width ? { width: column.width } : {}),
-      ...(column.sort ? { sorter: comparing(column.sort), ...(column.key === order.key ? { defaultSortOrder: order.order } : {}) } : {}),
+      ...(column.sort ? { sorter: comparing(column.sort), sortOrder: column.key === sorted.key ? sorted.order : null } : {}),
       render: (_: unknown, object: KubeObject) => column.render(object),
     }))
     made.push({
@@ -140,7 +149,7 @@ export function ResourceTable(props: ResourceTableProps) {
       ),
     })
     return made
-  }, [columns, shownKeys.join(), linkTo, rowActions, rowButtons, deleting, remove, w, props.defaultSort, props.nameTitle])
+  }, [columns, leading, shownKeys.join(), linkTo, rowActions, rowButtons, deleting, remove, w, sorted, props.nameTitle])
 
   const fault = listed.error
   return (
@@ -164,6 +173,11 @@ export function ResourceTable(props: ResourceTableProps) {
             if (keys) localStorage.setItem(COLUMNS_KEY(id), JSON.stringify(keys))
             else localStorage.removeItem(COLUMNS_KEY(id))
           }}
+        />
+        <SortButton
+          columns={[...leading, { key: 'name', title: props.nameTitle ?? w('name') }, ...columns.filter((column) => column.sort && shownKeys.includes(column.key)), { key: 'created', title: w('created') }]}
+          sorted={sorted}
+          onChange={setSorted}
         />
         {selectedObjects.length > 0 && (
           <span className="row">
@@ -189,6 +203,10 @@ export function ResourceTable(props: ResourceTableProps) {
         dataSource={rows}
         columns={tableColumns}
         loading={listed.loading ? { delay: 150 } : false}
+        onChange={(_, __, sorter) => {
+          const { columnKey, order } = Array.isArray(sorter) ? sorter[0]! : sorter
+          setSorted({ key: order ? String(columnKey) : '', order: order ?? 'ascend' })
+        }}
         scroll={{ x: 'max-content' }}
         showSorterTooltip={false}
         rowSelection={deleting ? { selectedRowKeys: [...selected], onChange: (keys) => setSelected(keys as string[]), preserveSelectedRowKeys: true } : undefined!}
@@ -279,5 +297,26 @@ function ColumnsButton({ columns, shown, onChange }: { columns: readonly Column[
     >
       <Button icon={<SettingOutlined />}>{w('columns')}</Button>
     </Popover>
+  )
+}
+
+/** 排序器: what the headers do as well, for those who look for it by its name. */
+function SortButton({ columns, sorted, onChange }: { columns: readonly Pick<Column, 'key' | 'title'>[]; sorted: Sorted; onChange: (sorted: Sorted) => void }) {
+  const w = useWords(words)
+  const now = columns.find((column) => column.key === sorted.key)
+  const items: MenuProps['items'] = columns.flatMap((column) =>
+    (['ascend', 'descend'] as const).map((order) => ({
+      key: `${column.key} ${order}`,
+      label: `${column.title} ${order === 'ascend' ? '↑' : '↓'}`,
+      onClick: () => onChange({ key: column.key, order }),
+    })),
+  )
+  return (
+    <Dropdown trigger={['click']} menu={{ items, selectedKeys: [`${sorted.key} ${sorted.order}`], style: { maxHeight: 320, overflow: 'auto' } }}>
+      <Button icon={<SortAscendingOutlined />}>
+        {w('sorter')}
+        {now ? `: ${now.title} ${sorted.order === 'ascend' ? '↑' : '↓'}` : ''}
+      </Button>
+    </Dropdown>
   )
 }

@@ -57,7 +57,11 @@ function byKind(object: KubeObject): State {
       return nodeState(object)
     case 'PyTorchJob':
     case 'TFJob':
-      return kubeflowState(object)
+      return jobWords(kubeflowState(object))
+    case 'PyTorchTrainingJob':
+    case 'TensorFlowTrainingJob':
+    case 'TensorFlowJob':
+      return jobWords(phaseState(object))
     default:
       return phaseState(object)
   }
@@ -87,6 +91,13 @@ function kubeflowState(object: KubeObject): State {
     }
   }
   return make('Pending')
+}
+
+/** Jobs end as Done or Error in the documents; the phase that kubectl shows stands beside it as the reason. */
+function jobWords(state: State): State {
+  if (state.word === 'Succeeded') return { ...state, word: 'Done', reason: 'Succeeded' }
+  if (state.word === 'Failed') return { ...state, word: 'Error', reason: 'Failed' }
+  return state
 }
 
 interface ContainerStatus {

@@ -5,6 +5,7 @@ export const words = defineWords({
   searchName: { zh: '键入名称以搜索', en: 'Type a name to search' },
   filterNone: { zh: '全部', en: 'All' },
   columns: { zh: '显示列', en: 'Columns' },
+  sorter: { zh: '排序器', en: 'Sort' },
   resetColumns: { zh: '恢复默认', en: 'Reset' },
   actions: { zh: '操作', en: 'Actions' },
   more: { zh: '更多', en: 'More' },

@@ -9,6 +9,8 @@ export interface LogSource {
   pod: string
   container?: string | undefined
   previous?: boolean
+  /** of the pod: one made anew under the same name writes another log */
+  uid?: string | undefined
 }
 
 export type SourceState = { at: 'connecting' | 'live' | 'ended' } | { at: 'waiting'; message: string }
