@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,8 @@ from danlu.operator.install.manifests import Part, parts
 from danlu.operator.install.options import ADDONS, GANGS, IMAGE, NAMESPACE, InstallOptions, OptionError, kinds_without
 
 NONE = "none"
-REMEMBERED = ("image", "replicas", "gang", "console_url", "without_kinds", "console", "network_policies", "addons")
+PLAIN = ("image", "replicas", "gang", "console_url", "apps_url")
+REMEMBERED = (*PLAIN, "console_arguments", "without_kinds", "console", "network_policies", "addons")
 SIGNS = {"create": "+", "change": "~", "delete": "-"}
 MOST_LINES = 40  # of one object's difference; a definition's can have thousands
 
@@ -31,6 +33,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
     add("--replicas", type=int, metavar="N", help="of the operator: one works, the others stand by (default: 2)")
     add("--gang", choices=GANGS, help="the engine that starts a job's pods together (default: none)")
     add("--console-url", metavar="URL", help="where people open the console")
+    add("--apps-url", metavar="URL", help="where they open notebooks; a host name of its own is safest")
+    add("--console-arguments", metavar="WORDS", help="further ones for `danlu console`, such as --oidc-issuer=URL")
     add("--console", action=argparse.BooleanOptionalAction, default=None, help="with the web console (default: yes)")
     add(
         "--network-policies",
@@ -64,7 +68,7 @@ async def _install(client: Client, server: str, arguments: argparse.Namespace) -
     last = _last(known, arguments.namespace)
     chosen = _chosen(arguments, last)
     options = _options(arguments, chosen, last)
-    wanted = _wanted(options, chosen, crds_only=arguments.crds_only)
+    wanted = await _wanted(client, options, chosen, crds_only=arguments.crds_only)
     print(f"Danlu {__version__} on {server}, namespace {options.namespace}")
     if last is not None:
         _tell_kept(arguments, chosen, last)
@@ -146,9 +150,9 @@ def _options(arguments: argparse.Namespace, chosen: dict[str, Any], last: Memory
         raise UsageError(f"--without-kinds: {error}") from error
     if chosen.get("replicas", 1) < 1:
         raise UsageError("--replicas is at least 1; `danlu uninstall` takes the operator away")
-    plain = {name: chosen[name] for name in ("image", "replicas", "gang", "console_url") if name in chosen}
     return InstallOptions(
-        **plain,
+        **{name: chosen[name] for name in PLAIN if name in chosen},
+        console_arguments=tuple(shlex.split(chosen.get("console_arguments", ""))),
         namespace=namespace,
         kinds=kinds,
         console=chosen.get("console", True),
@@ -162,10 +166,12 @@ def _words(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip() for word in (text or "").split(",") if word.strip() not in ("", NONE))
 
 
-def _wanted(options: InstallOptions, chosen: dict[str, Any], *, crds_only: bool) -> list[Part]:
+async def _wanted(client: Client, options: InstallOptions, chosen: dict[str, Any], *, crds_only: bool) -> list[Part]:
     found = parts(options)
     if crds_only:
         return [part for part in found if part.component == "crds"]
+    if options.console:
+        found.append(await applying.console_key(client, options))
     return [*found, applying.memory(options.namespace, chosen)]
 
 
@@ -219,10 +225,11 @@ def _show(made: plan.Plan, *, all_lines: bool) -> None:
 
 def _tell_next(options: InstallOptions) -> None:
     print(
-        "Danlu is installed. A first job: kubectl apply -f examples/03-kubeflow-pytorchjob (see docs/en/how-to/cluster.md)"
+        "Danlu is installed. A first job: kubectl apply -f examples/03-kubeflow-pytorchjob/job.yaml; "
+        "docs/en/how-to/cluster.md tells more"
     )
     if options.console and not options.console_url:
         print(
             f"The console: kubectl -n {options.namespace} port-forward service/danlu-console 8080:80 8081:8081, "
-            "then http://localhost:8080"
+            "then http://127.0.0.1:8080"
         )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,9 +14,10 @@ from danlu import __version__, errors
 from danlu.client.client import Client
 from danlu.kinds.registry import established
 from danlu.meta.kind import Object
-from danlu.meta.wellknown import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION
-from danlu.operator.install.manifests import Part, labels
-from danlu.operator.install.plan import MANAGED_BY, OURS, Change, Plan, apply
+from danlu.meta.wellknown import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, SECRET
+from danlu.operator.install.manifests import CONSOLE, SESSION_KEY, Part, labels, session_key
+from danlu.operator.install.options import InstallOptions
+from danlu.operator.install.plan import MANAGED_BY, OURS, Change, Plan, apply, read
 
 MEMORY = "danlu-install"
 CHOSEN = "options.json"
@@ -61,6 +64,16 @@ def memory(namespace: str, chosen: Object) -> Part:
             "data": {VERSION: __version__, CHOSEN: orjson.dumps(chosen, option=orjson.OPT_SORT_KEYS).decode()},
         },
     )
+
+
+async def console_key(client: Client, options: InstallOptions) -> Part:
+    """The one that is there, so that nobody is signed out by an upgrade; a new one the first time."""
+    try:
+        found = await read(client, SECRET, CONSOLE, options.namespace)
+    except errors.Forbidden:
+        found = None  # the checks say what is lacking
+    key = ((found or {}).get("data") or {}).get(SESSION_KEY)
+    return session_key(options, str(key or base64.b64encode(base64.b64encode(secrets.token_bytes(32))).decode()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from danlu.operator.install.options import InstallOptions
 OPERATOR, CONSOLE = rbac.OPERATOR, "danlu-console"
 OPERATOR_PORT = 8080  # /healthz, /readyz, /metrics
 CONSOLE_PORT, APPS_PORT = 8080, 8081  # pages and API; notebooks and TensorBoards, on an origin of their own
+SESSION_KEY = "session-key"
 ACCOUNT = 65532  # the user of the image: no account of any node
 UNPRIVILEGED: Object = {
     "allowPrivilegeEscalation": False,
@@ -114,12 +115,32 @@ def _console(options: InstallOptions) -> Iterator[Object]:
     container = _container(
         CONSOLE,
         options,
-        ["console", "--host=0.0.0.0", f"--port={CONSOLE_PORT}", f"--apps-port={APPS_PORT}"],
+        [
+            *("console", "--host=0.0.0.0", f"--port={CONSOLE_PORT}", f"--apps-port={APPS_PORT}"),
+            *(f"--url={options.console_url}", f"--apps-url={options.apps_url}"),
+            *options.console_arguments,
+        ],
         ports={"http": CONSOLE_PORT, "apps": APPS_PORT},
         probes="http",
         resources=options.console_resources,
     )
+    # Without the Secret, which `danlu install` makes, people sign in again after each start of the console.
+    key = {"name": CONSOLE, "key": SESSION_KEY, "optional": True}
+    container["env"].append({"name": "DANLU_SESSION_KEY", "valueFrom": {"secretKeyRef": key}})
     yield _deployment(CONSOLE, "console", options, container, 1)
+
+
+def session_key(options: InstallOptions, key: str) -> Part:
+    """What seals the console's cookies; `key` is base64, as in every Secret."""
+    return Part(
+        "console",
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": CONSOLE, "namespace": options.namespace, "labels": labels("console")},
+            "data": {SESSION_KEY: key},
+        },
+    )
 
 
 def _network_policies(options: InstallOptions) -> Iterator[Object]:

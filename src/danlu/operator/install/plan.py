@@ -25,6 +25,7 @@ from danlu.meta.wellknown import (
     NAMESPACE,
     ROLE,
     ROLE_BINDING,
+    SECRET,
     SERVICE,
     SERVICE_ACCOUNT,
 )
@@ -34,7 +35,7 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 OURS = "danlu-install"
 KINDS = (
     NAMESPACE, CUSTOM_RESOURCE_DEFINITION, CLUSTER_ROLE, SERVICE_ACCOUNT, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING,
-    CONFIG_MAP, SERVICE, NETWORK_POLICY, DEPLOYMENT, DAEMON_SET,
+    CONFIG_MAP, SECRET, SERVICE, NETWORK_POLICY, DEPLOYMENT, DAEMON_SET,
 )  # fmt: skip
 BY_NAME = {(kind.api_version, kind.kind): kind for kind in KINDS}
 # They outlive an installation: without them nobody could see the jobs that are kept.
@@ -42,6 +43,7 @@ KEPT_KINDS = (CUSTOM_RESOURCE_DEFINITION, NAMESPACE)
 KEPT_ROLES = ("danlu-view", "danlu-edit")
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 WIDTH = 160
+LONGEST_WORD = 40
 SERVERS_OWN = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
 
 
@@ -194,7 +196,7 @@ class _Short(yaml.CSafeDumper):
 
 
 def _list(dumper: yaml.CSafeDumper, value: list[object]) -> yaml.Node:
-    words = all(isinstance(one, str) for one in value) and len("".join(map(str, value))) < WIDTH
+    words = all(isinstance(one, str) and len(one) < LONGEST_WORD for one in value)
     return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=words)
 
 
