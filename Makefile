@@ -2,7 +2,7 @@
 .PHONY: help setup train test check bench
 
 help:
-	@echo 'make train   set up everything and train a small model on this machine'
+	@echo 'make train   set up everything and train a small model with four workers'
 	@echo 'make test    all tests            make check   formatting, types, layers'
 	@echo 'make bench   speed, side by side with a real kube-apiserver and etcd'
 

@@ -124,10 +124,11 @@ def train(options: argparse.Namespace, device: torch.device, rank: int, world: i
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="MNIST, data-parallel.")
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=int(os.environ.get("EPOCHS", "2")))
     parser.add_argument("--batch-size", type=int, default=32, help="of each process")
     parser.add_argument("--lr", type=float, default=0.001)
-    parser.add_argument("--pictures", type=int, default=0, help="train on that many only; 0: on all")
+    few = int(os.environ.get("PICTURES", "0"))
+    parser.add_argument("--pictures", type=int, default=few, help="train on that many only; 0: on all")
     parser.add_argument("--log-interval", type=int, default=50)
     parser.add_argument("--backend", choices=("gloo", "nccl"), help="nccl where there are GPUs, else gloo")
     parser.add_argument("--no_cuda", action="store_true")

@@ -14,6 +14,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
@@ -77,11 +78,19 @@ def succeeded(danlu: Danlu, what: str, within: float) -> dict[str, Any]:
     return status
 
 
+def board_address(danlu: Danlu, board: str) -> str:
+    """Of the TensorBoard's own service: the console, which `status.url` leads through, wants people to sign in."""
+    url = get(danlu, f"tensorboard/{board}")["status"]["url"]
+    services = json.loads(danlu.kubectl("get", "services", "-o", "json"))["items"]
+    owners = [(one, one["metadata"].get("ownerReferences") or ()) for one in services]
+    service = next(one for one, of in owners if any(owner["name"] == board for owner in of))
+    return f"http://{service['spec']['clusterIP']}:{service['spec']['ports'][0]['port']}{urlsplit(url).path}"
+
+
 def shown(danlu: Danlu, what: str, wanted: set[str]) -> None:
     """The job's TensorBoard has these curves."""
     danlu.wait("its TensorBoard", lambda: get(danlu, what)["status"]["tensorboard"]["ready"], timeout=180)
-    name = get(danlu, what)["status"]["tensorboard"]["name"]
-    address = get(danlu, f"tensorboard/{name}")["status"]["url"]
+    address = board_address(danlu, get(danlu, what)["status"]["tensorboard"]["name"])
 
     def look() -> bool:
         with urlopen(f"{address}data/plugin/scalars/tags", timeout=60) as answer:

@@ -44,6 +44,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--to", type=Path, default=Path("data"), metavar="FOLDER", help="where to put it (default: ./data)"
     )
+    command.add_argument("--cache", action="store_true", help="only into this machine's cache, where pods find it")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,8 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.name not in DATA_SETS:
         raise CommandError(f"there is no data set {arguments.name!r}; there are {', '.join(DATA_SETS)}")
+    kept = get(arguments.name)
+    if arguments.cache:
+        return 0
     target = arguments.to / DATA_SETS[arguments.name].folder / "raw"
-    copy_to(get(arguments.name), target)
+    copy_to(kept, target)
     print(f"{arguments.name} is in {target}; torchvision finds it with root={str(arguments.to)!r}, download=False")
     return 0
 
