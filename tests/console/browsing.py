@@ -95,7 +95,7 @@ class Browser:
         return {name: morsel.value for name, morsel in found.items()}
 
     def _whole(self, url: str) -> str:
-        return url if "://" in url else self.console + url
+        return url if url.startswith("http") else self.console + url
 
 
 class _EverythingIsHere(aiohttp.abc.AbstractResolver):

@@ -24,6 +24,7 @@ COMMANDS = {
     "kubeconfig": ("danlu.cli.kubeconfig", "print the path of its kubeconfig, or merge it into your own"),
     "images": ("danlu.cli.images", "list the image catalogue, or build one of its environments"),
     "data": ("danlu.cli.data", "fetch the data sets of the examples"),
+    "console": ("danlu.cli.console", "serve the web console of a Kubernetes cluster"),
     "operator": ("danlu.cli.operator", "look after Danlu's kinds on a Kubernetes cluster"),
     "install": ("danlu.cli.install", "put Danlu on a Kubernetes cluster, or bring it up to date there"),
     "uninstall": ("danlu.cli.uninstall", "take Danlu from a cluster; what users made is kept"),

@@ -13,15 +13,27 @@ from __future__ import annotations
 
 import hmac
 import time
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from danlu import __version__
 from danlu.console import kubeproxy, watching
-from danlu.console.asgi import Receive, Request, Scope, Send, answer_json, read_json, redirect, refuse
+from danlu.console.asgi import (
+    Receive,
+    Request,
+    Scope,
+    Send,
+    answer,
+    answer_json,
+    answer_problem,
+    read_json,
+    redirect,
+    refuse,
+)
 from danlu.console.entering import Entrance
 from danlu.console.finding import Finder
 from danlu.console.guard import Guard, host_of
 from danlu.console.kubeapi import KubeApi, ask
+from danlu.console.oidc import Oidc
 from danlu.console.pages import Pages
 from danlu.console.sealing import Sealer
 from danlu.console.sessions import Identity, Session, Sessions
@@ -41,6 +53,7 @@ class Console:
         self.sessions = Sessions(self.sealer, settings.url)
         self._guard = Guard(settings.url, settings.names)
         self._pages = Pages(settings.apps_url)
+        self._oidc = Oidc(settings.oidc, settings.url, self.sealer) if settings.oidc else None
         self._entrance = Entrance(settings, self.finder, self.sealer, self._pages)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,7 +71,9 @@ class Console:
                 await self._own(request, receive, send)
             elif request.method not in ("GET", "HEAD"):
                 raise MethodNotAllowed("pages can only be read")
-            elif self.settings.target == "embedded" and host_of(request) == "localhost":
+            elif request.path in ("/healthz", "/readyz", "/livez"):
+                await answer(send, 200, b"ok", "text/plain")
+            elif host_of(request) == "localhost" and urlsplit(self.settings.url).hostname == "127.0.0.1":
                 await self._leave_localhost(request, send)
             elif request.has_query("token"):
                 await self._enter_with_link(request, send)
@@ -99,6 +114,11 @@ class Console:
             case "POST", "sign-out":
                 self._guard.check_origin(request)
                 await answer_json(send, 200, {}, self.sessions.no_cookies(request.cookies))
+            case "GET", "oidc/start" if self._oidc:
+                address, cookie = await self._oidc.start(request.query("next"))
+                await redirect(send, address, [cookie])
+            case "GET", "oidc/callback" if self._oidc:
+                await self._come_back(self._oidc, request, send)
             case "POST", "apps/open":
                 await self._entrance.open(self._session(request), receive, send)
             case "GET", "apps/enter":
@@ -139,6 +159,17 @@ class Console:
         user = await self._who(session.identity)
         await answer_json(send, 200, self._told(session, user), self.sessions.cookies_for(session, request.cookies))
 
+    async def _come_back(self, oidc: Oidc, request: Request, send: Send) -> None:
+        """From the identity provider. A person sees this answer, so what went wrong is a page."""
+        try:
+            found = await oidc.finish(request)
+            session = self._token_session(found.token)
+            await self._who(session.identity)
+        except ApiError as error:
+            await answer_problem(request, send, error, [oidc.no_cookie()])
+            return
+        await redirect(send, found.next, [*self.sessions.cookies_for(session, request.cookies), oidc.no_cookie()])
+
     async def _enter_with_link(self, request: Request, send: Send) -> None:
         """The link that `danlu up` prints. The token leaves the address at once: addresses are shown and remembered."""
         session = self._link_session(request.query("token"))
@@ -165,13 +196,18 @@ class Console:
     async def _who(self, identity: Identity) -> Object:
         """Whom the API server takes the identity for."""
         review = {"apiVersion": SELF_SUBJECT_REVIEW.api_version, "kind": SELF_SUBJECT_REVIEW.kind}
-        answer = await ask(self.api, identity, "POST", SELF_SUBJECT_REVIEW.path(), review)
-        if answer.status == 401:
+        said = await ask(self.api, identity, "POST", SELF_SUBJECT_REVIEW.path(), review)
+        if said.status == 401:
             raise Unauthorized("the cluster does not know this token, or it has ended")
-        if answer.status >= 400:
-            raise ServiceUnavailable(answer.json().get("message") or f"the cluster answered {answer.status}")
-        found = answer.json()["status"]["userInfo"]
+        if said.status >= 400:
+            raise ServiceUnavailable(said.json().get("message") or f"the cluster answered {said.status}")
+        found = said.json()["status"]["userInfo"]
         return {"name": found.get("username", ""), "groups": found.get("groups") or []}
+
+    async def close(self) -> None:
+        if self._oidc is not None:
+            await self._oidc.close()
+        await self.api.close()
 
     def _ways(self) -> list[str]:
         return ["token", *(["oidc"] if self.settings.oidc else [])]

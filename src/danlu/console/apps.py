@@ -14,7 +14,18 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from danlu.console import appnames, relaying
 from danlu.console.appnames import AppName
-from danlu.console.asgi import Header, Receive, Request, Scope, Send, answer, redirect, refuse
+from danlu.console.asgi import (
+    INERT_PAGE,
+    Header,
+    Receive,
+    Request,
+    Scope,
+    Send,
+    answer,
+    answer_problem,
+    redirect,
+    refuse,
+)
 from danlu.console.finding import Finder, NotReady, Place
 from danlu.console.guard import Guard
 from danlu.console.sealing import LongCookie, Sealer, is_ours
@@ -114,13 +125,9 @@ class Apps:
     async def _wait(self, request: Request, send: Send, app: AppName, problem: NotReady) -> None:
         if wants_page(request):
             body = waiting_page(request, app, problem, self._settings.url)
-            headers = [(b"cache-control", b"no-store"), (b"content-security-policy", WAITING_POLICY)]
-            await answer(send, 503, body, "text/html; charset=utf-8", headers)
+            await answer(send, 503, body, "text/html; charset=utf-8", INERT_PAGE)
         else:
             await refuse(request, send, ServiceUnavailable(f"{problem.reason}: {problem.message}"))
-
-
-WAITING_POLICY = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
 
 
 def wants_page(request: Request) -> bool:
@@ -130,17 +137,6 @@ def wants_page(request: Request) -> bool:
 def _is_navigation(request: Request) -> bool:
     """Somebody follows a link to the app, from wherever. What changes something is never one."""
     return request.method in SAFE and not request.is_websocket and request.headers.get("sec-fetch-mode") == "navigate"
-
-
-async def answer_problem(request: Request, send: Send, error: ApiError) -> None:
-    from html import escape
-
-    page = (
-        '<!doctype html><meta charset="utf-8"><title>Danlu</title><body style="font: 16px/1.6 sans-serif; '
-        f'max-width: 40em; margin: 4em auto; padding: 0 1em"><p>{escape(error.message)}</p>'
-    )
-    headers = [(b"cache-control", b"no-store"), (b"content-security-policy", WAITING_POLICY)]
-    await answer(send, error.code, page.encode(), "text/html; charset=utf-8", headers, head=request.method == "HEAD")
 
 
 def _request_headers(request: Request) -> list[Header]:

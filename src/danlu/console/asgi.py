@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
+from html import escape
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -19,6 +20,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 MAX_FORM_BYTES = 64 * 1024  # of the console's own requests; what goes to the API is not read here
+
+INERT_PAGE = [
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+    (b"x-frame-options", b"DENY"),
+]
 
 
 class Request:
@@ -103,6 +110,16 @@ async def answer_json(send: Send, status: int, content: Any, headers: Iterable[H
 async def redirect(send: Send, location: str, headers: Iterable[Header] = ()) -> None:
     every = [(b"location", location.encode("latin-1", "replace")), (b"cache-control", b"no-store"), *headers]
     await answer(send, 303, b"", "text/plain", every)
+
+
+async def answer_problem(request: Request, send: Send, error: ApiError, headers: Iterable[Header] = ()) -> None:
+    """For a person who waits for a page."""
+    page = (
+        '<!doctype html><meta charset="utf-8"><title>Danlu</title><body style="font: 16px/1.6 sans-serif; max-width: '
+        f'40em; margin: 4em auto; padding: 0 1em"><p>{escape(error.message)}</p><p><a href="/">Danlu</a></p>'
+    )
+    every = [*INERT_PAGE, *headers]
+    await answer(send, error.code, page.encode(), "text/html; charset=utf-8", every, head=request.method == "HEAD")
 
 
 async def refuse(

@@ -138,14 +138,14 @@ async def ask(api: KubeApi, identity: Identity, method: str, path: str, body: An
         sent = True
         return {"type": "http.request", "body": data, "more_body": False}
 
-    await api.serve(http_scope(method, path, query, bool(data)), receive, answer.send, identity)
+    await api.serve(http_scope(method, path, query, len(data)), receive, answer.send, identity)
     return answer
 
 
-def http_scope(method: str, path: str, query: str, has_body: bool = False) -> Scope:
+def http_scope(method: str, path: str, query: str, size: int = 0) -> Scope:
     headers = [(b"accept", b"application/json"), (b"user-agent", b"danlu-console")]
-    if has_body:
-        headers.append((b"content-type", b"application/json"))
+    if size:
+        headers += [(b"content-type", b"application/json"), (b"content-length", str(size).encode())]
     return {
         "type": "http",
         "asgi": {"version": "3.0"},

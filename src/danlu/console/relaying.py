@@ -57,7 +57,7 @@ async def _http(
     import aiohttp
     from multidict import CIMultiDict
 
-    has_body = any(name.lower() in ("content-length", "transfer-encoding") for name, _ in _decoded(scope))
+    has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
     try:
         response = await session.request(
             scope["method"],
@@ -77,7 +77,7 @@ async def _http(
         await send({"type": "http.response.start", "status": response.status, "headers": found})
         # Headers at once: a watch may have nothing to say for minutes.
         await send({"type": "http.response.body", "body": b"", "more_body": True})
-        await until_either(_send_body(response, send), _left(receive, has_body))
+        await until_either(_send_body(response, send), _left(receive))
     finally:
         response.close() if not response.content.at_eof() else response.release()
 
@@ -105,13 +105,9 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
             return
 
 
-async def _left(receive: Receive, body_was_read: bool) -> None:
+async def _left(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _decoded(scope: Scope) -> list[tuple[str, str]]:
-    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
 
 
 async def until_either(one: Any, other: Any) -> None:

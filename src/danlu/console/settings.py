@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HOUR = 3600
+SCOPES = "openid email profile groups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,9 +13,10 @@ class OidcSettings:
     issuer: str
     client_id: str
     client_secret: str = ""  # public clients have none: PKCE takes its place
-    scopes: str = "openid email profile groups"
+    scopes: str = SCOPES
     # What Kubernetes is shown as the bearer token: its own OIDC authenticator wants the ID token.
     token: str = "id_token"
+    ca: bytes = b""  # PEM, of a provider whose certificate the system does not know
 
 
 @dataclass(frozen=True, slots=True)

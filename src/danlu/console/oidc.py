@@ -1,0 +1,152 @@
+"""Sign-in with an identity provider: OpenID Connect's authorization code with PKCE.
+
+Nothing is remembered here between the two halves: what the second needs travels, sealed, through the provider and back
+(`state`), and a cookie says that it is the same browser that comes back. The token is fetched from the provider over a
+connection of our own, so it needs no check of its signature by us; the API server, whom it is for, makes that check.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from danlu.console.asgi import Header, Request
+from danlu.console.sealing import Sealer
+from danlu.console.settings import OidcSettings
+from danlu.console.tokens import claims
+from danlu.errors import BadRequest, ServiceUnavailable
+
+if TYPE_CHECKING:
+    import aiohttp
+
+WAY_LIFE_S = 15 * 60  # how long somebody may take at the provider's pages
+ANSWER_S = 15.0
+CALLBACK = "/console/oidc/callback"
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    token: str
+    next: str
+
+
+class Oidc:
+    def __init__(self, settings: OidcSettings, url: str, sealer: Sealer) -> None:
+        self._settings = settings
+        self._url = url
+        self._sealer = sealer
+        self._secure = url.startswith("https:")
+        self._cookie_name = "__Host-danlu-oidc" if self._secure else "danlu-oidc"
+        self._provider: dict[str, Any] = {}
+        self._session: aiohttp.ClientSession | None = None
+
+    async def start(self, next_page: str) -> tuple[str, Header]:
+        """Where the browser is sent, and the cookie that it brings back."""
+        provider = await self._discover()
+        verifier, nonce, browser = (secrets.token_urlsafe(32) for _ in range(3))
+        state = {"verifier": verifier, "nonce": nonce, "browser": browser, "next": local_path(next_page)}
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+        query = {
+            "response_type": "code",
+            "client_id": self._settings.client_id,
+            "redirect_uri": self._url + CALLBACK,
+            "scope": self._settings.scopes,
+            "state": self._sealer.seal("oidc", {**state, "until": time.time() + WAY_LIFE_S}),
+            "nonce": nonce,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        endpoint = provider["authorization_endpoint"]
+        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}", self._cookie(browser, WAY_LIFE_S)
+
+    async def finish(self, request: Request) -> SignedIn:
+        """Raises BadRequest or ServiceUnavailable, with words for the person."""
+        if request.query("error"):
+            said = request.query("error_description") or request.query("error")
+            raise BadRequest(f"the identity provider did not sign you in: {said}")
+        state = self._sealer.open("oidc", request.query("state"))
+        brought = request.cookies.get(self._cookie_name, "")
+        if state is None or state["until"] < time.time() or not hmac.compare_digest(state["browser"], brought):
+            raise BadRequest("this sign-in was begun too long ago or in another browser; begin again")
+        tokens = await self._fetch(request.query("code"), state["verifier"])
+        told = claims(str(tokens.get("id_token", "")))
+        audience = told.get("aud")
+        for_us = self._settings.client_id in (audience if isinstance(audience, list) else [audience])
+        if told.get("nonce") != state["nonce"] or told.get("iss") != self._provider["issuer"] or not for_us:
+            raise BadRequest("the identity provider's token is not for this sign-in; begin again")
+        return SignedIn(str(tokens.get(self._settings.token, "")), state["next"])
+
+    def no_cookie(self) -> Header:
+        return self._cookie("", 0)
+
+    def _cookie(self, value: str, life_s: int) -> Header:
+        # Lax: it has to come along when the provider leads the browser back.
+        path = "/" if self._secure else CALLBACK
+        attributes = f"Path={path}; Max-Age={life_s}; HttpOnly; SameSite=Lax" + ("; Secure" if self._secure else "")
+        return b"set-cookie", f"{self._cookie_name}={value}; {attributes}".encode()
+
+    async def _discover(self) -> dict[str, Any]:
+        if not self._provider:
+            issuer = self._settings.issuer.rstrip("/")
+            found = await self._ask("GET", f"{issuer}/.well-known/openid-configuration")
+            if str(found.get("issuer", "")).rstrip("/") != issuer:
+                raise ServiceUnavailable(
+                    f"{issuer} calls itself {found.get('issuer')!r}; --oidc-issuer must be the same"
+                )
+            self._provider = found
+        return self._provider
+
+    async def _fetch(self, code: str, verifier: str) -> dict[str, Any]:
+        provider = await self._discover()
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._url + CALLBACK,
+            "client_id": self._settings.client_id,
+            "code_verifier": verifier,
+        }
+        if self._settings.client_secret:
+            form["client_secret"] = self._settings.client_secret
+        return await self._ask("POST", provider["token_endpoint"], form)
+
+    async def _ask(self, method: str, url: str, form: dict[str, str] | None = None) -> dict[str, Any]:
+        import aiohttp
+
+        try:
+            async with self._open().request(method, url, data=form, headers={"accept": "application/json"}) as answer:
+                content = await answer.json(content_type=None)
+                if answer.status >= 400 or not isinstance(content, dict):
+                    said = content.get("error_description") or content.get("error") if isinstance(content, dict) else ""
+                    raise BadRequest(f"the identity provider refused: {said or answer.status}")
+                return content
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise ServiceUnavailable(f"the identity provider at {url} cannot be reached: {error}") from None
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            import aiohttp
+
+            from danlu.client.config import Config
+            from danlu.client.http import tls_context
+
+            connector = aiohttp.TCPConnector(ssl=tls_context(Config("", ca=self._settings.ca)))
+            self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=ANSWER_S))
+        return self._session
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+def local_path(text: str) -> str:
+    """A path of our own pages, whatever was asked for: a link into us must not lead on to elsewhere."""
+    return (
+        text if text.startswith("/") and not text.startswith("//") and "\\" not in text and text.isprintable() else "/"
+    )
