@@ -185,3 +185,20 @@ def test_what_is_refused(danlu: Danlu) -> None:
     odd = role("helper", "")
     refused = danlu.fails("create", "-f", "-", stdin=json.dumps({**nobody, "spec": {"replicaSpecs": [odd]}}))
     assert 'type "helper" is not known' in refused
+
+
+def test_a_job_keeps_its_tensorboard_as_it_says_and_leaves_the_rest(danlu: Danlu) -> None:
+    logs = {"image": "python", "trainingLogFilesets": ["t9k://pvc/nowhere/first"]}
+    what = submit(danlu, "shown", role("worker", SLEEP), tensorboardSpec=logs)
+    danlu.wait(
+        "its TensorBoard", lambda: (get(danlu, what).get("status") or {}).get("tensorboard", {}).get("dependent")
+    )
+    board = f"tb/{get(danlu, what)['status']['tensorboard']['name']}"
+    danlu.kubectl("patch", board, "--type", "merge", "-p", '{"spec":{"suspend":true}}')
+    other = {"trainingLogFilesets": None, "logDir": {"pvc": [{"name": "nowhere", "subPath": ["second"]}]}}
+    danlu.kubectl("patch", what, "--type", "merge", "-p", json.dumps({"spec": {"tensorboardSpec": other}}))
+    danlu.wait("the change", lambda: "logDir" in get(danlu, board)["spec"])
+    assert get(danlu, board)["spec"] == {"image": "python", "logDir": other["logDir"], "suspend": True}
+    danlu.kubectl("patch", what, "--type", "json", "-p", '[{"op":"remove","path":"/spec/tensorboardSpec"}]')
+    danlu.wait("it to go", lambda: "NotFound" in danlu.run("kubectl", "get", board, check=False).stderr)
+    danlu.kubectl("delete", what)

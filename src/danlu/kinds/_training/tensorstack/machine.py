@@ -343,9 +343,9 @@ class _Look:
             },
             "spec": wanted,
         }
-        # Made once, so that one who suspends it in the console is not overruled.
-        if found is None:
-            self.outcome.create.append(Creation(child))
+        # Only what the job says is kept so: one who suspends it in the console is not overruled. The pods come first.
+        if found is not None or not self.outcome.create or self.observed.refused:
+            self.outcome.apply.append(child)
         self.status["tensorboard"] = report.tensorboard(found, name)
 
     def _write_status(self) -> None:
