@@ -41,6 +41,17 @@ export const tokens = (chosen: Theme): ThemeConfig => ({
     colorSuccess: chosen === 'dark' ? '#5ccf7f' : '#1a7f37',
     colorWarning: chosen === 'dark' ? '#e9b44c' : '#8a5a00',
     colorError: chosen === 'dark' ? '#ff7b72' : '#c4272f',
+    // Grounds of tags and alerts: what the library derives from the dark text colours is muddy.
+    ...(chosen === 'dark'
+      ? {}
+      : {
+          colorSuccessBg: '#e9f6ed',
+          colorSuccessBorder: '#a5d6b3',
+          colorWarningBg: '#fff5de',
+          colorWarningBorder: '#e8c77d',
+          colorInfoBg: '#e8f1fd',
+          colorInfoBorder: '#a9c8f2',
+        }),
     colorTextDescription: chosen === 'dark' ? '#a6adb8' : '#59616d',
     colorTextTertiary: chosen === 'dark' ? '#a6adb8' : '#59616d',
     colorTextPlaceholder: chosen === 'dark' ? '#8f97a3' : '#6a727d',

@@ -52,6 +52,18 @@ describe('why', () => {
     expect(en(why(job, [], [event]))).toContain('quota of the project')
   })
 
+  it("reads a job's own conditions when its pods are not at hand", () => {
+    const job = (kind: string, condition: object, phase?: string): KubeObject => ({ kind, metadata: { name: 'j' }, status: { ...(phase ? { phase } : {}), conditions: [condition] } })
+    const waits = 'Pod j-1-worker-0: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling. (and 1 more)'
+    const room = 'No node has room for j-1-worker-0: 0/1 nodes are available: 1 Insufficient cpu. (and 1 more)'
+    expect(en(why(job('PyTorchTrainingJob', { type: 'Running', status: 'False', message: waits }, 'Pending')))).toBe(room)
+    expect(en(why(job('PyTorchJob', { type: 'Blocked', status: 'True', message: waits })))).toBe(room)
+    const died = 'PyTorchTrainingJob j has failed: j-1-master-0 failed with exit code 1\nTraceback\nModuleNotFoundError: no'
+    expect(en(why(job('PyTorchTrainingJob', { type: 'Failed', status: 'True', message: died }, 'Failed')))).toBe('j-1-master-0 failed with code 1: ModuleNotFoundError: no')
+    const ended = 'PyTorchJob j is failed because 1 Master replica(s) failed.\nPod j-master-0 ended with exit code 3.'
+    expect(zh(why(job('PyTorchJob', { type: 'Failed', status: 'True', message: ended })))).toBe('j-master-0 以退出码 3 失败，没有留下日志')
+  })
+
   it('knows paused and waiting claims', () => {
     expect(en(why({ kind: 'PyTorchTrainingJob', metadata: { name: 'j' }, status: { phase: 'Paused' } }))).toContain('Paused')
     const claim: KubeObject = { kind: 'PersistentVolumeClaim', metadata: { name: 'c', uid: 'c' }, spec: {}, status: { phase: 'Pending' } }

@@ -42,13 +42,34 @@ function whyOwner(object: KubeObject, pods: readonly KubeObject[], events: reado
   const found = pods.map((pod) => whyPod(pod, events, claims)).filter((each) => each !== undefined)
   const worst = found.find((each) => each.failed) ?? found[0]
   if (worst && (failed || phase !== 'Running' || worst.failed)) return { ...worst, failed: failed || worst.failed }
-  if (failed) return say('said', { message: failure?.message ?? 'Failed' }, { failed: true })
+  if (failed) return whyEnded(conditionsOf(object).map((each) => each.message ?? '')) ?? say('said', { message: failure?.message ?? 'Failed' }, { failed: true })
+  const blocked = conditionOf(object, 'Blocked')
+  if (blocked?.status === 'True' && blocked.message) return byCondition(blocked.message, object.metadata.name)
   if (phase === 'Running' || isTrue(object, 'Running') || isTrue(object, 'Ready')) return undefined
   const waits = conditionsOf(object).find((each) => ['Running', 'Ready', 'Initialized', 'Created'].includes(each.type) && each.status === 'False' && each.message)
-  if (waits?.message) return byMessage(waits.message, object.metadata.name) ?? say('said', { message: waits.message })
+  if (waits?.message) return byCondition(waits.message, object.metadata.name)
   const warning = events.find((event) => event.type === 'Warning' && involvedUid(event) === object.metadata.uid)
   if (warning) return byMessage(messageOf(warning), object.metadata.name) ?? say('said', { message: messageOf(warning) })
   return pods.length === 0 ? say('noPods') : undefined
+}
+
+/** A job's condition names the pod that it speaks of: "Pod mnist-0: 0/1 nodes are available". */
+function byCondition(message: string, name: string): Why {
+  const told = /^Pod ([\w.-]+)(?:, container [\w.-]+)?: (.*)$/s.exec(message)
+  const plain = (told?.[2] ?? message).replace(/ preemption: .*?(?=( \(and \d+ more\))?$)/s, '')
+  return byMessage(plain, told?.[1] ?? name) ?? say('said', { message: plain })
+}
+
+/** A job that ended tells which replica died, its code, and the end of its log, of which the last line says most. */
+function whyEnded(messages: readonly string[]): Why | undefined {
+  for (const message of messages) {
+    const told = /([\w.-]+) (?:failed|ended) with exit code (\d+)[^\n]*(?:\n([\s\S]*))?$/.exec(message)
+    if (!told) continue
+    const line = (told[3] ?? '').trim().split('\n').at(-1) ?? ''
+    const parameters = { pod: told[1]!, code: told[2]!, line }
+    return say(line ? 'replicaExited' : 'replicaExitedSilently', parameters, { failed: true })
+  }
+  return undefined
 }
 
 interface ContainerStatus {
