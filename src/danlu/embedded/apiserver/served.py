@@ -120,7 +120,7 @@ class ServedKind:
         "watch",
     )
     # Kinds that are answered and never stored (reviews): the answer takes the place of storage.
-    answer: Callable[[Call, Object], Object] | None = None
+    answer: Callable[[Call, Object], Object | Awaitable[Object]] | None = None
     # Kinds that are made when they are read and never stored (metrics): all objects that the call may be about.
     computed: Callable[[Call], Awaitable[list[Object]]] | None = None
     # Further subresources by name, beyond status and scale; see `embedded/apiserver/subresources`.

@@ -13,10 +13,11 @@ from collections.abc import Callable
 
 from danlu.embedded.apiserver import decoding, encoding, options
 from danlu.embedded.apiserver.admission import Attributes
+from danlu.embedded.apiserver.negotiation import MEDIA_TYPES
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.storage import Stored
-from danlu.errors import AlreadyExists, BadRequest, Conflict, NotFound
+from danlu.errors import AlreadyExists, BadRequest, Conflict, NotAcceptable, NotFound
 from danlu.meta import clock
 from danlu.meta.fields import FieldError, invalid, invalid_error, quoted
 from danlu.meta.kind import Kind, Object
@@ -42,7 +43,10 @@ async def create(call: Call) -> Response:
     served = begin(call, options.CREATE)
     obj = decoding.read_object(call, served)
     if served.answer is not None:
-        return encoding.one(call, served, served.answer(call, obj), 201)
+        if encoding.wanted(call).kind != "json":  # it has no metadata of its own that a row could be made of
+            raise NotAcceptable(f"only the following media types are accepted: {', '.join(MEDIA_TYPES)}")
+        answer = served.answer(call, obj)
+        return encoding.one(call, served, answer if isinstance(answer, dict) else await answer, 201)
     return encoding.one(call, served, await create_object(call, served, obj), 201)
 
 

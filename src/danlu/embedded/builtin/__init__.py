@@ -8,6 +8,7 @@ from __future__ import annotations
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.builtin import (
     admissionpolicies,
+    binding,
     certificatesigningrequest,
     clusterrole,
     clusterrolebinding,
@@ -46,6 +47,7 @@ from danlu.embedded.builtin import (
 )
 
 BUILTINS: tuple[ServedKind, ...] = (
+    binding.SERVED,
     configmap.SERVED,
     endpoints.SERVED,
     event.SERVED,

@@ -10,6 +10,7 @@ from danlu.embedded.apiserver.subresources.log import LOG
 from danlu.embedded.apiserver.subresources.portforward import PORT_FORWARD
 from danlu.embedded.apiserver.subresources.proxy import POD_PROXY
 from danlu.embedded.builtin.hooks import AGE, NAME, first_generation, keep_status, name_of, next_generation, schema_of
+from danlu.embedded.builtin.podparts import PARTS
 from danlu.embedded.builtin.podspec import default_pod, merge_matched_keys, pod_warnings, quality_of_service
 from danlu.embedded.builtin.podtable import (
     ip_of,
@@ -137,6 +138,7 @@ SERVED = ServedKind(
     selectable=selectable,
     selectable_names=frozenset(selectable({})),
     has_status=True,
+    parts=PARTS,
     grace=grace,
     subresources={
         "attach": ATTACH,

@@ -26,6 +26,7 @@ class Member:
     view: View
     is_init: bool
     containers: Containers
+    is_debugging: bool = False  # an ephemeral container: runs once, beside the others, and the pod does not wait for it
     address: str = ""
     current: Container | None = None
     retry_at: float = 0.0  # not before this moment, because it could not be made

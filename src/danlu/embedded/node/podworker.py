@@ -17,7 +17,7 @@ import signal
 import time
 
 from danlu import errors
-from danlu.embedded.node import adoption, environment, launch, logs, probes, sandbox, status, volumes
+from danlu.embedded.node import adoption, environment, launch, logs, probes, resizing, sandbox, status, volumes
 from danlu.embedded.node.context import NodeContext
 from danlu.embedded.node.devices import DeviceError
 from danlu.embedded.node.images import ImageError
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 DEADLINE = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 SLOW_S = 0.15  # a pod that is not up by then says ContainerCreating meanwhile
+STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 LEAST_GRACE_S = 0.5  # for a container to end by itself even when it is given no time
 
 
@@ -52,6 +53,7 @@ class PodWorker:
         self.view = PodView(
             [m.view for m in self._members if m.is_init], [m.view for m in self._members if not m.is_init]
         )
+        self._take_debugging_containers(spec)
         self.publisher = Publisher(context.client, lambda: self.pod, self._status)
         self._wake = asyncio.Event()
         self._stop = asyncio.Event()
@@ -65,6 +67,8 @@ class PodWorker:
     def update(self, pod: Object) -> None:
         self.pod = pod
         self._take_new_images(pod["spec"])
+        self._take_new_sizes(pod["spec"])
+        self._take_debugging_containers(pod["spec"])
         if pod["metadata"].get("deletionTimestamp"):
             self._stop.set()
         self._wake.set()
@@ -165,14 +169,14 @@ class PodWorker:
         self.view.started_at = parse_time(started).timestamp() if started else time.time()
         self.context.containers.listen(self.uid, self._changed)
         found = await adoption.adopt(self.context.containers, self.uid)
-        reported = {c["name"]: c for key in ("initContainerStatuses", "containerStatuses") for c in old.get(key) or ()}
+        reported = {c["name"]: c for key in STATUSES for c in old.get(key) or ()}
         for member in self._members:
             member.address = self.view.pod_ip
-            if any(m.is_init for m in self._members):
+            if any(m.is_init for m in self._members) and not member.is_debugging:
                 member.view.waiting = ("PodInitializing", "")
             runs = [c for c in found if c.name == member.view.name]
             member.adopt(runs, reported.get(member.view.name) or {})
-            if member.view.is_running:
+            if member.view.is_running and not member.is_debugging:
                 self._begin_probes(member)
 
     async def _prepare_volumes(self) -> bool:
@@ -212,7 +216,13 @@ class PodWorker:
         if limit is not None:
             waits.append(max(0.05, self.view.started_at + limit - time.time()))
         spec = self.pod["spec"]
-        for member in self._members:
+        for member in self._members:  # first those for debugging: perhaps an init container is what does not start
+            if member.is_debugging and not member.view.is_running and member.view.ended is None:
+                due = self._due(member)
+                if due <= 0:
+                    return member
+                waits.append(due)
+        for member in [m for m in self._members if not m.is_debugging]:
             view = member.view
             if view.is_running:
                 if member.is_init and not (view.is_sidecar and view.started):
@@ -236,7 +246,7 @@ class PodWorker:
 
     def _work_is_done(self) -> bool:
         spec = self.pod["spec"]
-        main = [m.view for m in self._members if not m.is_init]
+        main = [m.view for m in self._members if not m.is_init and not m.is_debugging]
         return all(not v.is_running and v.ended is not None and not status.wants_restart(spec, v, False) for v in main)
 
     def _finish(self) -> str | None:
@@ -337,6 +347,9 @@ class PodWorker:
 
     async def _after_start(self, member: Member) -> None:
         view = member.view
+        if member.is_debugging:
+            self.publisher.publish()
+            return
         hook = (member.rules.get("lifecycle") or {}).get("postStart")
         if hook:
             answer = await probes.ask(hook, member, timeout=3600.0)
@@ -408,6 +421,31 @@ class PodWorker:
             member.view.rules = rules
             if member.view.is_running:
                 self._kill(member, f"Container {member.view.name} definition changed, will be restarted")
+
+    def _take_new_sizes(self, spec: Object) -> None:
+        """What a container may use has changed (pods/resize): what runs is told, or started again if that is asked."""
+        newest = {c["name"]: c for key in ("initContainers", "containers") for c in spec.get(key) or ()}
+        for member in self._members:
+            rules = newest.get(member.view.name)
+            if rules is None or rules.get("resources") == member.rules.get("resources"):
+                continue
+            changed = resizing.changed(member.rules, rules)
+            member.view.rules = rules
+            if not member.view.is_running:
+                continue
+            if resizing.needs_restart(rules, changed):
+                self._kill(member, f"Container {member.view.name} resize requires restart")
+            else:
+                self.context.containers.limit_memory(member.container, launch.memory_limit(rules))
+
+    def _take_debugging_containers(self, spec: Object) -> None:
+        known = {member.view.name for member in self._members}
+        for rules in spec.get("ephemeralContainers") or ():
+            if rules["name"] not in known:
+                member = Member(View(rules["name"], rules=rules), False, self.context.containers, is_debugging=True)
+                member.address = self.view.pod_ip
+                self._members.append(member)
+                self.view.debugging.append(member.view)
 
     # -- not starting
 
@@ -580,6 +618,9 @@ class PodWorker:
     def _event(self, kind: str, reason: str, message: str, member: Member | None = None) -> None:
         path = ""
         if member is not None:
-            path = f"spec.{'initContainers' if member.is_init else 'containers'}{{{member.view.name}}}"
+            kind = (
+                "ephemeralContainers" if member.is_debugging else "initContainers" if member.is_init else "containers"
+            )
+            path = f"spec.{listed}{{{member.view.name}}}"
         about = self.pod if "kind" in self.pod else {"apiVersion": "v1", "kind": "Pod", **self.pod}
         self.context.recorder.event(about, kind, reason, message, field_path=path)

@@ -273,6 +273,11 @@ class Containers:
         if container.channel is not None:
             container.channel.send({"op": "signal", "signal": int(number)})
 
+    def limit_memory(self, container: Container, limit: int) -> None:
+        """From now on; 0 for none."""
+        if container.channel is not None:
+            container.channel.send({"op": "limit", "memory": limit})
+
     async def wait(self, container_id: str) -> Exit:
         container = self.get(container_id)
         await container.ended.wait()

@@ -271,6 +271,8 @@ class Shim:
             self._attach(client)
         elif what == "end_of_input":
             self._end_input()
+        elif what == "limit":
+            self.spec["memory_limit"] = int(message["memory"])
 
     def _end_input(self) -> None:
         """The first who types and stops ends the input of a `stdinOnce` container, also when they go on reading."""

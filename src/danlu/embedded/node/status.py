@@ -98,6 +98,11 @@ class View:
                 found["allocatedResources"] = resources["requests"]
         return found
 
+    def debugging_status(self) -> Object:
+        """Of a container that nobody waits for: neither ready nor started mean anything."""
+        found = {key: value for key, value in self.status().items() if key != "started"}
+        return {**found, "ready": False}
+
     @property
     def is_done_well(self) -> bool:
         return self.waiting is None and self.ended is not None and self.ended.exit["exit_code"] == 0
@@ -113,6 +118,7 @@ class PodView:
 
     init: list[View]
     main: list[View]
+    debugging: list[View] = field(default_factory=list)  # ephemeral containers
     pod_ip: str = ""
     host_ip: str = ""
     started_at: float = 0.0  # when the node took the pod up
@@ -187,6 +193,8 @@ def compute(pod: Object, view: PodView, now: float) -> Object:
     if view.init:
         status["initContainerStatuses"] = [c.status() for c in view.init]
     status["containerStatuses"] = [c.status() for c in view.main]
+    if view.debugging:
+        status["ephemeralContainerStatuses"] = [c.debugging_status() for c in view.debugging]
     return status
 
 

@@ -8,6 +8,7 @@ Invariants:
   gang has started, and a replica that died is remade and placed alone. Once all members are gone, so is the start.
 - Of gangs of one shape in one lane that do not fit, only the first is tried again when something changes; the others
   stand behind it (`_lines`) and come forward one by one as it is placed or goes. A long line costs one attempt.
+- A gang that has waited long for room holds back later ones that want the same (`patience.py`).
 - While room is being cleared for a gang, nothing more is cleared for it; the pods that are to come are nominated on
   their nodes, so that nobody of lower rank takes the room meanwhile.
 """
@@ -20,6 +21,7 @@ from typing import Protocol
 from danlu.embedded.scheduler import gangs, reclaim
 from danlu.embedded.scheduler.cache import Cache
 from danlu.embedded.scheduler.gangs import Attempt, GangRefusal, Placement
+from danlu.embedded.scheduler.patience import Patience
 from danlu.embedded.scheduler.placing import Found, Placer
 from danlu.embedded.scheduler.podinfo import PodInfo, Request
 from danlu.embedded.scheduler.policy import Gang, Lane, Policy
@@ -44,6 +46,7 @@ class GangWork:
         self._queue = queue
         self._placer = placer
         self._then = then
+        self._patience = Patience(queue.clock, lambda key: bool(queue.gang(key)))
         self._policies: dict[str, Policy] = {}  # schedulerName → policy
         self._members: dict[str, dict[str, str]] = {}  # gang → uid → role, of those that have a node
         self._gang_of: dict[str, str] = {}  # uid → gang
@@ -152,16 +155,23 @@ class GangWork:
             # Often over in a moment: a pod may be seen before its group.
             answer: Placement | GangRefusal = GangRefusal(objection, frozenset(), passing=True)
             shape = None
+        elif held := self._patience.held_back(attempt):
+            self._step_out(gang.key)
+            self._give_up_claims(pods)
+            self._refuse(gang.key, entries.values(), GangRefusal(held), since, again=True)
+            return
         else:
             answer = self._answer(attempt, shape)
         if isinstance(answer, GangRefusal):
             if answer.room:
+                self._patience.waits_for_room(attempt)
                 answer = self._clear(attempt, answer)
             else:
                 self._give_up_claims(pods)
             self._refuse(gang.key, entries.values(), self._line_up(gang.key, shape, answer), since)
             return
         self._clearing.pop(gang.key, None)
+        self._patience.is_placed(gang.key)
         self._step_out(gang.key)
         for pod, found in answer.placed:
             self.joins(pod)
@@ -172,10 +182,13 @@ class GangWork:
             more = f"group {gang.name} runs with {have} pods and could use more: {answer.left_because}"
             self._refuse(gang.key, left, GangRefusal(more, answer.wakes, passing=True), since)
 
-    def _refuse(self, key: str, entries: Iterable[Entry], refusal: GangRefusal, since: int) -> None:
+    def _refuse(
+        self, key: str, entries: Iterable[Entry], refusal: GangRefusal, since: int, *, again: bool = False
+    ) -> None:
+        """`again`: after a rest it is tried anew, as no event may tell when its turn comes."""
         refused = [*entries]
         for entry in refused:
-            self._queue.refused(entry, refusal.wakes, since)
+            self._queue.refused(entry, refusal.wakes, since, errored=again)
         self._then.tell(key, [entry.pod for entry in refused], refusal)
 
     def _answer(self, attempt: Attempt, shape: Shape | None) -> Placement | GangRefusal:

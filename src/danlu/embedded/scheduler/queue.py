@@ -36,7 +36,7 @@ class Entry:
         self.attempts = 0
         self.state = "active"
         self.tried_at = 0.0
-        self.errored = False  # failed for no fault of its own: its rest is not cut short
+        self.errored = False  # failed for no fault of its own, or is to let others go first: its rest is not cut short
         self.wakes: frozenset[str] = frozenset()
         self.gang_priority = 0
 
@@ -49,7 +49,7 @@ class Entry:
 
 class SchedulingQueue:
     def __init__(self, clock: Callable[[], float], lane_order: LaneOrder = no_order) -> None:
-        self._clock = clock
+        self.clock = clock
         self._lane_order = lane_order
         self._entries: dict[str, Entry] = {}  # uid → entry, in whatever state
         self._gangs: dict[str, dict[str, Entry]] = {}  # gang → uid → entry
@@ -107,7 +107,7 @@ class SchedulingQueue:
 
     def pop(self) -> Entry | None:
         """The next pod to try; it stays known until `remove` (placed, deleted) or `refused`."""
-        now = self._clock()
+        now = self.clock()
         while self._resting and self._resting[0][0] <= now:
             self._promote(heapq.heappop(self._resting)[2])
         entry = self._pop_active()
@@ -127,7 +127,7 @@ class SchedulingQueue:
 
     def take_gang(self, key: str) -> list[Entry]:
         """All members; those that are not being tried yet are tried with the one that was popped."""
-        members, now = self.gang(key), self._clock()
+        members, now = self.gang(key), self.clock()
         for entry in members:
             if entry.state != "trying":
                 self._waiting.pop(entry.pod.uid, None)
@@ -172,7 +172,7 @@ class SchedulingQueue:
 
     def wake_stale(self) -> None:
         """Those who have waited longest for nothing."""
-        limit = self._clock() - LONGEST_WAIT_S
+        limit = self.clock() - LONGEST_WAIT_S
         for entry in [entry for entry in self._waiting.values() if entry.tried_at < limit]:
             self._revive(entry)
 
@@ -182,7 +182,7 @@ class SchedulingQueue:
 
     def _revive(self, entry: Entry) -> None:
         self._waiting.pop(entry.pod.uid, None)
-        if entry.rest_until <= self._clock():
+        if entry.rest_until <= self.clock():
             self._activate(entry)
         else:
             self._rest(entry)
