@@ -19,7 +19,8 @@ from danlu.meta.schema import Schema, structural
 
 ROOT = Path(__file__).parent.parent.parent
 KINDS = ROOT / "src/danlu/kinds"
-WIDGETS = {"text", "number", "switch", "select", "quantity", "command", "variables", "volumes", "labels"}
+WIDGETS = {"text", "number", "switch", "select", "quantity", "command", "variables", "volumes", "claim"}
+WIDGETS |= {"scheduler", "resources", "labels"}
 
 
 SCHEMAS: dict[str, Schema] = {}

@@ -44,8 +44,8 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
   const absent = useMemo(() => new Set(strict ? missing(form, value) : []), [strict, form, value])
 
   const choicesOf = (field: FieldSpec): string[] | undefined => {
-    if (field.widget === 'volumes' || /pvc\.\d+\.name$/.test(field.path)) return claims.items.map((each) => each.metadata.name)
-    if (/[qQ]ueue$/.test(field.path)) return queues.items.map((each) => each.metadata.name)
+    if (field.widget === 'volumes' || field.widget === 'claim' || /pvc\.\d+\.name$/.test(field.path)) return claims.items.map((each) => each.metadata.name)
+    if (field.widget === 'scheduler' || /[qQ]ueue$/.test(field.path)) return queues.items.map((each) => each.metadata.name)
     return undefined
   }
   const faultsOf = (field: FieldSpec, path: string): string[] => {

@@ -1,7 +1,7 @@
 /** The format of form.yaml; src/danlu/kinds/README.md describes it. */
 import type { Text } from '../i18n/words'
 
-export type WidgetName = 'text' | 'number' | 'switch' | 'select' | 'quantity' | 'command' | 'variables' | 'volumes' | 'labels'
+export type WidgetName = 'text' | 'number' | 'switch' | 'select' | 'quantity' | 'command' | 'variables' | 'volumes' | 'claim' | 'scheduler' | 'resources' | 'labels'
 
 export interface FieldSpec {
   path: string

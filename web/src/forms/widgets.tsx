@@ -4,6 +4,8 @@ import { AutoComplete, Button, Input, InputNumber, Select, Switch } from 'antd'
 import { useWords } from '../i18n'
 import { words } from '../ui/words'
 import type { FieldSpec } from './spec'
+import { ResourcesWidget } from './ResourcesWidget'
+import { SchedulerWidget } from './SchedulerWidget'
 import { read, write, type Value } from './value'
 
 export interface WidgetProps {
@@ -37,6 +39,12 @@ export function Widget(props: WidgetProps) {
       return <VariablesWidget {...props} />
     case 'volumes':
       return <VolumesWidget {...props} />
+    case 'claim':
+      return <ClaimWidget {...props} />
+    case 'scheduler':
+      return <SchedulerWidget {...props} />
+    case 'resources':
+      return <ResourcesWidget {...props} />
     case 'labels':
       return <LabelsWidget {...props} />
   }
@@ -97,6 +105,23 @@ function SelectWidget(props: WidgetProps) {
       onChange={(next: string | null) => put(props, next ?? undefined)}
       options={(props.choices ?? options).map((each) => ({ value: each, label: each === '' ? '-' : each }))}
       showSearch
+    />
+  )
+}
+
+function ClaimWidget(props: WidgetProps) {
+  const w = useWords(words)
+  const value = valueOf(props) as string | undefined
+  return (
+    <Select
+      id={props.id}
+      aria-describedby={props.describedBy}
+      showSearch
+      placeholder={w('claim')}
+      notFoundContent={w('noClaims')}
+      value={value ?? null}
+      onChange={(next: string) => put(props, next)}
+      options={(props.choices ?? []).map((each) => ({ value: each }))}
     />
   )
 }

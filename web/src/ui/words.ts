@@ -1,6 +1,12 @@
 import { defineWords } from '../i18n/words'
 
 export const words = defineWords({
+  openFailed: { zh: '没能打开：{message}', en: 'Could not open it: {message}' },
+  open: { zh: '打开', en: 'Open' },
+  suspend: { zh: '暂停', en: 'Pause' },
+  resume: { zh: '恢复', en: 'Resume' },
+  actionFailed: { zh: '没有成功：{message}', en: 'That did not work: {message}' },
+  noClaims: { zh: '还没有持久卷。在“存储 > 持久卷”里创建一个。', en: 'There is no volume yet. Create one under Storage > Volumes.' },
   // tables
   searchName: { zh: '键入名称以搜索', en: 'Type a name to search' },
   filterNone: { zh: '全部', en: 'All' },
@@ -129,6 +135,11 @@ export const words = defineWords({
   reconnect: { zh: '重新连接', en: 'Connect again' },
   // charts
   metricsAbsent: { zh: '集群没有提供 metrics.k8s.io，无法显示用量。管理员安装 metrics-server 后即可看到。', en: 'The cluster does not serve metrics.k8s.io, so usage cannot be shown. It will be once an administrator installs metrics-server.' },
+  // keys and values
+  showValue: { zh: '显示', en: 'Show' },
+  hideValue: { zh: '隐藏', en: 'Hide' },
+  bytes: { zh: '{count} 字节', en: '{count} bytes' },
+  notText: { zh: '二进制内容，请下载查看', en: 'Binary; download it to look inside' },
   // why
   why: { zh: '原因', en: 'Cause' },
   nextStep: { zh: '下一步', en: 'Next step' },

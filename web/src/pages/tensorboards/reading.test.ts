@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest'
+import { filesetsOf, ownerOf } from './reading'
+
+const board = (spec: object, metadata: object = {}) => ({ metadata: { name: 'b', ...metadata }, spec })
+
+it('shows log folders in one spelling', () => {
+  expect(filesetsOf(board({ trainingLogFilesets: ['t9k://pvc/mnist/log'] }))).toEqual(['t9k://pvc/mnist/log'])
+  expect(filesetsOf(board({ logDir: { pvc: [{ name: 'mnist', subPath: ['a', 'b'] }, { name: 'all' }] } }))).toEqual(['t9k://pvc/mnist/a', 't9k://pvc/mnist/b', 't9k://pvc/all/'])
+  expect(filesetsOf(board({}))).toEqual([])
+})
+
+it('knows the job that made it', () => {
+  expect(ownerOf(board({}, { ownerReferences: [{ apiVersion: 'x', kind: 'PyTorchTrainingJob', name: 'j', uid: 'u', controller: true }] }))?.name).toBe('j')
+  expect(ownerOf(board({}))).toBeUndefined()
+})

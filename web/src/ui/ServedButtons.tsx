@@ -1,0 +1,57 @@
+/** 打开 | 暂停, or 恢复: what a notebook and a TensorBoard can be told. */
+import { App, Button } from 'antd'
+import { useState } from 'react'
+import { useWords } from '../i18n'
+import { field, isTrue, messageOf, patchObject, type AppKind, type Kind, type KubeObject } from '../kube'
+import { useOpenApp } from './useOpenApp'
+import { words } from './words'
+
+export const isSuspended = (object: KubeObject): boolean => field(object, 'spec.suspend') === true || field(object, 'spec.runMode') === 'paused'
+
+export interface ServedButtonsProps {
+  kind: Kind
+  app: AppKind
+  object: KubeObject
+  /** in a table: links; on a page: buttons */
+  small?: boolean
+}
+
+export function ServedButtons({ kind, app, object, small = false }: ServedButtonsProps) {
+  const w = useWords(words)
+  const open = useOpenApp()
+  const { notification } = App.useApp()
+  const [busy, setBusy] = useState(false)
+  const { name, namespace = '' } = object.metadata
+  const suspended = isSuspended(object)
+  const run = async (work: () => Promise<unknown>): Promise<void> => {
+    setBusy(true)
+    try {
+      await work()
+    } catch (error) {
+      notification.error({ message: w('actionFailed', { message: messageOf(error) }) })
+    } finally {
+      setBusy(false)
+    }
+  }
+  // `runMode` is the older spelling; a merge patch with null takes it away.
+  const suspend = (suspended: boolean): Promise<unknown> =>
+    run(() => patchObject(kind, namespace, name, { spec: { suspend: suspended, ...(field(object, 'spec.runMode') ? { runMode: null } : {}) } }))
+  const look = small ? ({ type: 'link', size: 'small', style: { paddingInline: 4 } } as const) : ({} as const)
+  if (suspended) {
+    return (
+      <Button {...look} loading={busy} onClick={() => void suspend(false)} aria-label={`${w('resume')} ${name}`}>
+        {w('resume')}
+      </Button>
+    )
+  }
+  return (
+    <>
+      <Button {...look} {...(small ? {} : { type: 'primary' as const })} disabled={!isTrue(object, 'Ready')} onClick={() => void run(() => open(namespace, app, name))} aria-label={`${w('open')} ${name}`}>
+        {w('open')}
+      </Button>
+      <Button {...look} loading={busy} onClick={() => void suspend(true)} aria-label={`${w('suspend')} ${name}`}>
+        {w('suspend')}
+      </Button>
+    </>
+  )
+}
