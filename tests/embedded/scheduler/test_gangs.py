@@ -8,6 +8,7 @@ import time
 import pytest
 
 from danlu.embedded.scheduler import shortage
+from danlu.embedded.scheduler.patience import PATIENCE_S
 
 from .gangworlds import GPU, Gang, GangWorld, Lane, check, gpu_nodes
 from .worlds import node
@@ -273,6 +274,58 @@ def test_lower_lanes_preempt_nobody() -> None:
     world.add("v", "v0")
     world.run()
     assert not world.victims
+
+
+# -- patience
+
+
+def test_a_large_gang_is_not_passed_by_small_ones_for_ever() -> None:
+    smalls = [Gang(f"d/s{i}", f"s{i}", 1) for i in range(9)]
+    world = GangWorld(gpu_nodes(2, 2), [Gang("d/big", "big", 4), *smalls])
+    for i in range(3):
+        world.add(f"s{i}", f"s{i}")
+    world.run()
+    world.add("big", "b0", "b1", "b2", "b3")
+    world.run()
+    world.add("s3", "s3")
+    world.run()
+    assert world.on_node("s3"), "what does not fit holds up nobody"
+    world.now += PATIENCE_S + 60
+    world.add("s4", "s4")
+    world.gone("s0")
+    world.run()
+    assert not world.on_node("s4")
+    assert world.said["s4"] == f"group big of queue default has waited 6 min for room ({GPU}) and comes first"
+    for name in ("s1", "s2", "s3"):
+        world.gone(name)
+        world.run()
+    assert all(world.on_node(f"b{i}") for i in range(4))
+    world.gone("b0", "b1", "b2", "b3")
+    world.now += 15
+    world.run()
+    assert world.on_node("s4")
+
+
+def test_who_is_not_held_back_by_a_large_gang() -> None:
+    gangs = [Gang("d/big", "big", 4, "mid"), Gang("d/p", "p", 1, "prod"), Gang("d/c", "c", 1, "dev")]
+    gangs += [Gang("d/m", "m", 2, "dev"), Gang("d/late", "late", 1, "dev")]
+    world = GangWorld(gpu_nodes(4), gangs, {**LANES, "mid": Lane(20, preemptible=False), "dev": Lane(0, False)})
+    world.add("m", "m0", "m1")
+    world.run()
+    world.add("big", "b0", "b1", "b2", "b3")
+    world.run()
+    world.now += PATIENCE_S + 1
+    world.add("p", "p0")  # a lane that ranks higher
+    world.add("c", "c0", gpus=0)  # wants no GPU
+    world.gone("m1")
+    world.add("m", "m1")  # mends a gang that runs
+    world.add("late", "l0")
+    world.run()
+    assert all(world.on_node(name) for name in ("p0", "c0", "m1"))
+    assert not world.on_node("l0")
+    world.now += PATIENCE_S  # now the others' turn: the room could be taken for longer than anybody knows
+    world.run()
+    assert world.on_node("l0")
 
 
 # -- properties
