@@ -618,7 +618,7 @@ class PodWorker:
     def _event(self, kind: str, reason: str, message: str, member: Member | None = None) -> None:
         path = ""
         if member is not None:
-            kind = (
+            listed = (
                 "ephemeralContainers" if member.is_debugging else "initContainers" if member.is_init else "containers"
             )
             path = f"spec.{listed}{{{member.view.name}}}"
