@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster import target
 from tests.running import Danlu
 
 
@@ -30,7 +31,7 @@ def need_kubectl() -> None:
 
 @pytest.fixture(scope="module")
 def make_danlu(need_kubectl: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Danlu]]:
-    """Starts as many as a test asks for; all are stopped at the end."""
+    """Starts as many as a test asks for; all are stopped at the end. scripts/test-cluster gives its cluster instead."""
     made: list[Danlu] = []
     others: list[Path] = []
 
@@ -39,6 +40,8 @@ def make_danlu(need_kubectl: None, tmp_path_factory: pytest.TempPathFactory) -> 
     ) -> Danlu:
         if user is None:
             folder = tmp_path_factory.mktemp("danlu")
+            if (place := target.place()) is not None:
+                return target.OnCluster(place, folder)
         else:  # pytest keeps its own folders for itself, again with every session that starts
             folder = Path(tempfile.mkdtemp(prefix="danlu-test-"))
             folder.chmod(0o755)

@@ -12,7 +12,7 @@ from tests.cluster.place import ROOT, Place, Trouble
 
 BASE = "localhost/danlu-base:latest"
 CERTIFICATES = "/etc/ssl/certs"  # a machine may know authorities of its own; builds reach what it reaches
-OPERATOR = ROOT / "tests/cluster/Containerfile"
+RECIPES = ROOT / "deploy/images"
 
 
 class Builder:
@@ -25,7 +25,9 @@ class Builder:
         """`name` is what manifests call it."""
         self._make_base()
         bundle = Path(f"{CERTIFICATES}/ca-certificates.crt")
-        known = ["-v", f"{CERTIFICATES}:{CERTIFICATES}:ro", "--env", f"PIP_CERT={bundle}"] if bundle.exists() else []
+        known = []
+        if bundle.exists():
+            known = ["-v", f"{CERTIFICATES}:{CERTIFICATES}:ro", "--build-arg", f"PIP_CERT={bundle}"]
         self._buildah(
             "bud", "--quiet", "--layers", "--pull-never", "--build-arg", f"BASE={BASE}", *known, "-f", str(recipe),
             "-t", name, str(ROOT),
@@ -52,4 +54,4 @@ class Builder:
 
 
 def build_danlu(store: Store, place: Place) -> None:
-    Builder(store, place).build(OPERATOR, IMAGE)
+    Builder(store, place).build(RECIPES / "danlu/Containerfile", IMAGE)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.cluster import building, configuration, images, network, residue
-from tests.cluster.place import ADDRESS, API, NODE, PODS, ROOT, SERVICES, Place, Trouble
+from tests.cluster.place import ADDRESS, API, FAKE, NODE, PODS, ROOT, SERVICES, Place, Trouble
 from tests.cluster.processes import Processes
 
 READY_S = 120.0
@@ -107,6 +107,11 @@ class Cluster:
         )  # fmt: skip
         start("kube-proxy", "kube-proxy", "--config", folder / "kube-proxy.yaml")
         start("coredns", "coredns", "-conf", folder / "Corefile")
+        start(  # nodes that carry its label are fake: it plays their kubelets
+            "kwok", "kwok", "--kubeconfig", kubeconfig, "--config", ROOT / "benchmarks/kwok.yaml",
+            "--manage-nodes-with-label-selector", f"{FAKE}=yes", "--node-lease-duration-seconds", 40,
+            "--server-address", "127.0.0.1:10247",
+        )  # fmt: skip
         start(
             "local-path-provisioner", "local-path-provisioner", "start", "--kubeconfig", kubeconfig,
             "--config", folder / "storage.json", "--provisioner-name", configuration.PROVISIONER,

@@ -18,6 +18,7 @@ PODS = "10.246.0.0/16"
 API = f"https://{ADDRESS}:6443"
 REGISTRY = f"http://{ADDRESS}:5000"
 NODE = "real"
+FAKE = "danlu.test/fake"  # label and taint of nodes that kwok plays
 PAUSE = "danlu.test/pause:1"
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.cluster.place import Place
 
+WEIGHT = 8192  # of all containers together, where one process beside them has 1024: else tests starve what they test
 CGROUPS = Path("/sys/fs/cgroup")
 SHARED = (Path("/run/containerd"), Path("/var/lib/cni"), Path("/var/log/containers"))
 """Folders outside the cluster's own that its programs write into, whatever they are told."""
@@ -32,6 +33,8 @@ def record(place: Place) -> None:
 def make_cgroups(place: Place) -> None:
     for root in cgroup_roots():
         (root / place.name).mkdir(exist_ok=True)
+        if (shares := root / place.name / "cpu.shares").exists():
+            shares.write_text(str(WEIGHT))
         if root.name == "cpuset" or (root / "cpuset.cpus").exists():  # a new cpuset has no processors until told
             for file in ("cpuset.cpus", "cpuset.mems"):
                 with contextlib.suppress(OSError):

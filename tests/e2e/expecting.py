@@ -39,8 +39,7 @@ def need_mnist(danlu: Danlu) -> None:
 
 
 def get(danlu: Danlu, what: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(danlu.kubectl("get", what, "-o", "json"))
-    return found
+    return danlu.with_address(json.loads(danlu.kubectl("get", what, "-o", "json")))
 
 
 def put(danlu: Danlu, name: str, text: str, claim: str = "mnist") -> None:

@@ -1,0 +1,63 @@
+"""The test cluster in place of `danlu up`, for tests that are written for it: the same kubectl, the same manifests."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.place import Place
+from tests.running import TIMEOUT, Danlu
+
+VARIABLE = "DANLU_TEST_CLUSTER"  # the folder of a cluster that runs; scripts/test-cluster sets it
+
+
+def place() -> Place | None:
+    """The cluster that these tests are to use, if there is one."""
+    folder = os.environ.get(VARIABLE)
+    return Place(Path(folder)) if folder else None
+
+
+class OnCluster(Danlu):
+    """A Danlu that was installed on a cluster. It is started and ended by whoever owns the cluster."""
+
+    def __init__(self, place: Place, folder: Path) -> None:
+        super().__init__(folder)
+        self.place = place
+        self.data = place.folder
+        self.kubeconfig = place.kubeconfig
+        self.namespace = "default"
+
+    def command(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """`danlu WORDS…` for what concerns this machine and not a server: data sets."""
+        if words[0] == "down":
+            return subprocess.CompletedProcess(words, 0, "", "")
+        return self.run(sys.executable, "-m", "danlu", *words, check=check, timeout=5 * TIMEOUT)
+
+    def kubectl(self, *words: str, stdin: str = "", check: bool = True, timeout: float = TIMEOUT) -> str:
+        return super().kubectl("-n", self.namespace, *words, stdin=stdin, check=check, timeout=timeout)
+
+    def wait(self, what: str, look: Callable[[], object], timeout: float = 3 * TIMEOUT) -> object:
+        return super().wait(what, look, timeout)
+
+    def with_address(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Its Service's address before the path: the tests' network is the node's, where every Service is reached."""
+        status = obj.get("status") or {}
+        if not str(status.get("url", "")).startswith("/"):
+            return obj
+        meta = obj["metadata"]
+        found = json.loads(self.kubectl("get", "services", "-n", meta["namespace"], "-o", "json"))["items"]
+        for service in found:
+            owners = [one["uid"] for one in service["metadata"].get("ownerReferences") or ()]
+            if meta["uid"] in owners and "-http-" in service["metadata"]["name"]:
+                spec = service["spec"]
+                url = f"http://{spec['clusterIP']}:{spec['ports'][0]['port']}{status['url']}"
+                return {**obj, "status": {**status, "url": url}}
+        return obj
+
+    def up(self) -> str:
+        return ""
