@@ -199,6 +199,17 @@ async def test_foreground_waits_for_blocking_dependents(manager: Manager, client
     await gone(client, CONFIG_MAP, "owner")
 
 
+async def test_owners_in_a_circle_do_not_wait_for_each_other(manager: Manager, client: Client) -> None:
+    first = await client.create(CONFIG_MAP, config_map("first"))
+    second = await client.create(CONFIG_MAP, config_map("second", (first, CONFIG_MAP, True)))
+    third = await client.create(CONFIG_MAP, config_map("third", (second, CONFIG_MAP, True)))
+    closing = config_map("first", (third, CONFIG_MAP, True))["metadata"]["ownerReferences"]
+    await client.patch(CONFIG_MAP, "first", "default", {"metadata": {"ownerReferences": closing}})
+    await client.delete(CONFIG_MAP, "first", "default", propagation="Foreground")
+    for name in ("first", "second", "third"):
+        await gone(client, CONFIG_MAP, name)
+
+
 async def test_orphans_lose_the_reference_and_stay(manager: Manager, client: Client) -> None:
     owner = await client.create(CONFIG_MAP, config_map("owner"))
     await client.create(CONFIG_MAP, config_map("child", (owner, CONFIG_MAP, True)))

@@ -141,6 +141,9 @@ class GarbageCollector(Controller):
         before = self.graph.put(entry)
         if before != entry and self._synced.is_set():
             self._look_at(entry)
+            if before is not None:  # owners that waited for this one and need not any more
+                blocks = {owner.uid for owner in entry.owners if owner.blocks}
+                self._wake(owner.uid for owner in before.owners if owner.blocks and owner.uid not in blocks)
             if entry.deleting and not (before and before.deleting):
                 # Dependents of an owner that now waits for them, and owners that wait for this one.
                 self._wake(e.uid for e in self.graph.dependents(entry.uid))
@@ -172,12 +175,15 @@ class GarbageCollector(Controller):
         entry = self.graph.entries.get(request.name)
         if entry is None:
             return None
-        if entry.orphaning:
-            await self._orphan_dependents(entry)
-        elif entry.foreground:
-            await self._finish_foreground(entry)
-        elif not entry.deleting and entry.owners:
-            await self._judge(entry)
+        try:
+            if entry.orphaning:
+                await self._orphan_dependents(entry)
+            elif entry.foreground:
+                await self._finish_foreground(entry)
+            elif not entry.deleting and entry.owners:
+                await self._judge(entry)
+        except errors.Conflict:
+            return Outcome(requeue_after=RETRY_S)  # it was changed meanwhile, which is no news
         return None
 
     async def _judge(self, entry: Entry) -> None:
