@@ -48,6 +48,7 @@ def test_up_says_where_things_are_and_what_to_paste(make_danlu: Callable[..., Da
     assert re.fullmatch(r"Danlu [\d.]+ is up: a Kubernetes v1\.36 at https://127\.0\.0\.1:\d+", said[0])
     assert f"  data      {danlu.data}" in said
     assert f"  export KUBECONFIG={danlu.kubeconfig}" in said
+    assert any(re.fullmatch(r"  console   http://127\.0\.0\.1:\d+/\?token=[0-9a-f]{48}", line) for line in said)
     # It is ready when the command returns: the very next one works, with the line that was to be pasted.
     line = next(line for line in said if "export KUBECONFIG" in line)
     nodes = danlu.run("bash", "-c", f"unset KUBECONFIG; {line}; kubectl get nodes --no-headers").stdout
@@ -69,7 +70,7 @@ def test_up_in_the_foreground_ends_with_control_c(danlu: Danlu) -> None:
 def test_status(running: Danlu, danlu: Danlu) -> None:
     said = running.command("status").stdout
     facts = dict(line.split(maxsplit=1) for line in said.splitlines())
-    assert list(facts) == ["state", "url", "pid", "since", "version", "data", "kubeconfig", "pods"]
+    assert list(facts) == ["state", "url", "console", "pid", "since", "version", "data", "kubeconfig", "pods"]
     assert facts["state"] == "running"
     assert len({re.match(r"\S+\s+", line).end() for line in said.splitlines()}) == 1  # type: ignore[union-attr]
     assert json.loads(running.command("status", "--json").stdout)["url"] == facts["url"]
