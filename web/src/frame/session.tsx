@@ -52,9 +52,11 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     )
   }
   if ('ways' in state) {
+    // The server's own pages (/console/apps/enter, which leads on to a notebook) are asked for again.
+    const signedIn = (): void => (location.pathname.startsWith('/console/') ? location.reload() : void load())
     return (
       <Suspense fallback={<Spin fullscreen />}>
-        <SignIn ways={state.ways} expired={state.expired} onSignedIn={() => void load()} />
+        <SignIn ways={state.ways} expired={state.expired} onSignedIn={signedIn} />
       </Suspense>
     )
   }
