@@ -102,20 +102,23 @@ class Server:
     def _spawn(self, *words: object, log: str) -> None:
         with (self.folder / f"{log}.log").open("ab") as output:
             self.processes.append(
-                subprocess.Popen(
-                    [str(word) for word in words], stdout=output, stderr=output, env=self._environment()
-                )
+                subprocess.Popen([str(word) for word in words], stdout=output, stderr=output, env=self._environment())
             )
 
 
 class RealControlPlane(Server):
     name = "Kubernetes 1.36.3 + etcd"
+    apiserver_flags: tuple[object, ...] = ()  # further ones
 
     @property
     def load_flags(self) -> list[str]:
         return ["-server", f"https://127.0.0.1:{self.port}", "-token", TOKEN]
 
     def launch(self) -> None:
+        self.launch_api()
+        self.launch_controllers()
+
+    def launch_api(self) -> None:
         folder, etcd, peer = self.folder, free_port(), free_port()
         self._write_files()
         self._spawn(
@@ -130,14 +133,16 @@ class RealControlPlane(Server):
             "--service-account-issuer", "https://kubernetes.default.svc", "--token-auth-file", folder / "tokens.csv",
             "--service-account-key-file", folder / "sa.key", "--service-account-signing-key-file", folder / "sa.key",
             "--authorization-mode", "Node,RBAC", "--endpoint-reconciler-type", "none",
-            "--kubelet-preferred-address-types", "InternalIP", log="kube-apiserver",
+            "--kubelet-preferred-address-types", "InternalIP", *self.apiserver_flags, log="kube-apiserver",
         )  # fmt: skip
+
+    def launch_controllers(self) -> None:
         common = (
             "--kubeconfig", self.kubeconfig, "--leader-elect=false", "--bind-address", "127.0.0.1",
             "--kube-api-qps", 2000, "--kube-api-burst", 4000,
         )  # fmt: skip
         self._spawn(
-            "kube-controller-manager", *common, "--service-account-private-key-file", folder / "sa.key",
+            "kube-controller-manager", *common, "--service-account-private-key-file", self.folder / "sa.key",
             "--secure-port", free_port(), log="kube-controller-manager",
         )  # fmt: skip
         self._spawn("kube-scheduler", *common, "--secure-port", free_port(), log="kube-scheduler")

@@ -49,7 +49,9 @@ def outcome(decided: Outcome) -> dict[str, Any]:
         "apply": decided.apply,
         "delete": [f"{one['kind']}/{one['metadata']['name']}" for one in decided.delete],
         "create": [one.obj for one in decided.create],
+        "create_last": [one.obj for one in decided.create_last],
         "status": decided.status,
+        "patient": decided.patient or None,
         "events": [_event(one) for one in decided.events],
         "requeue_after": decided.requeue_after,
     }

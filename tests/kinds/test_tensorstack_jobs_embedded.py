@@ -84,7 +84,7 @@ def test_replicas_are_told_and_the_master_speaks_for_the_job(danlu: Danlu) -> No
     assert found["Completed"]["message"] == "The job has finished successfully."
     told = events(danlu, "told")
     assert ("Created", "A PyTorchTrainingJob has been created: told") in told
-    assert ("NewReplica", f"Create the replica[{names[0]}] for the first time.") in told
+    assert ("NewReplica", f"Create the replica[{', '.join(names)}] for the first time.") in told
     assert "Succeeded" in danlu.kubectl("get", "pj", "told")
 
 

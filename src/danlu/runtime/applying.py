@@ -13,10 +13,12 @@ from danlu.client.client import Client
 from danlu.client.informer import Informer
 from danlu.meta import owners, wellknown
 from danlu.meta.kind import Kind, Object
-from danlu.runtime.reconcile import Creation, Outcome, Refusal
+from danlu.runtime.reconcile import Creation, EventNote, Outcome, Refusal
 from danlu.runtime.recorder import EventRecorder
 
 Result = TypeVar("Result")
+MADE = object()
+NAMED = 16  # names in one event
 Observed = Mapping[tuple[str, str], Informer]
 """Informers by (apiVersion, kind): where the live state of children is looked up."""
 
@@ -43,16 +45,33 @@ class Applier:
         """Children first, status last: a status never tells of what has not been written."""
         await self.carry_out_children(parent, outcome)
         await self.tell(kind, parent, outcome)
+        await self.create_all(parent, outcome.create_last)
 
     async def carry_out_children(self, parent: Object, outcome: Outcome) -> list[Refusal]:
         """What the server would not take is told as a warning about the parent, and answered."""
         # Applied before deleted: what is to be remembered of a child must be written down before the child goes.
         await _all(self.apply(child) for child in outcome.apply)
         await _all(self._delete(child) for child in outcome.delete)
+        return await self.create_all(parent, outcome.create)
+
+    async def create_all(self, parent: Object, creations: Iterable[Creation]) -> list[Refusal]:
+        """One kind after the other; those of one kind at the same time."""
         refusals: list[Refusal] = []
-        for _, wave in itertools.groupby(outcome.create, key=lambda creation: str(creation.obj["kind"])):
-            refusals += filter(None, await _all(self._create(parent, creation) for creation in wave))
+        for _, wave in itertools.groupby(creations, key=lambda creation: str(creation.obj["kind"])):
+            tried = list(wave)
+            found = await _all(self._create(parent, creation) for creation in tried)
+            self._tell_made(parent, [one for one, result in zip(tried, found, strict=True) if result is MADE])
+            refusals += [result for result in found if isinstance(result, Refusal)]
         return refusals
+
+    def _tell_made(self, parent: Object, made: Iterable[Creation]) -> None:
+        names: dict[EventNote, list[str]] = {}
+        for creation in made:
+            if creation.made is not None:
+                names.setdefault(creation.made, []).append(creation.obj["metadata"]["name"])
+        for note, found in names.items():
+            listed = ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if len(found) > NAMED else "")
+            self.recorder.event(parent, note.type, note.reason, note.message.replace("{}", listed))
 
     async def tell(self, kind: Kind, parent: Object, outcome: Outcome) -> None:
         if outcome.status is not None:
@@ -60,7 +79,8 @@ class Applier:
         for note in outcome.events:
             self.recorder.event(note.about or parent, note.type, note.reason, note.message)
 
-    async def _create(self, parent: Object, creation: Creation) -> Refusal | None:
+    async def _create(self, parent: Object, creation: Creation) -> Refusal | object | None:
+        """`MADE`, or None where it was there already."""
         obj = creation.obj
         kind = self.kind_of(obj)
         try:
@@ -72,9 +92,7 @@ class Applier:
             return self._refused(parent, creation, error)
         except (errors.Forbidden, errors.Invalid, errors.BadRequest) as error:
             return self._refused(parent, creation, error)
-        if creation.made is not None:
-            self.recorder.event(parent, creation.made.type, creation.made.reason, creation.made.message)
-        return None
+        return MADE
 
     def _refused(self, parent: Object, creation: Creation, error: errors.ApiError) -> Refusal:
         self.recorder.warning(parent, creation.refused, f"Error creating: {error.message}")

@@ -8,6 +8,7 @@ What the server refuses to create is shown to the function in a second look, so 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
@@ -26,6 +27,7 @@ Observe = Callable[[Object, Children, Sequence[Refusal]], Seen]
 """What the function is to see: made of the object, its children, and what was refused in the attempt just made."""
 
 BY_CONTROLLER = "controller"
+PATIENCE_S = 0.5  # four replicas that start or end at nearly the same time are one write, not four
 RETRY_REFUSED_S = 5.0  # a quota may be raised, a name may become free: nobody tells us
 
 
@@ -61,6 +63,8 @@ def observing_controller(
     children = {child: manager.informer(child) for child in owns}
     applier = Applier(manager.client, name, manager.recorder(name), (*children.values(), parents))
 
+    unwritten: dict[str, float] = {}  # by uid: when a status that may wait is to be written at the latest
+
     async def run(request: Request) -> Outcome | None:
         obj = parents.get(request.namespace, request.name)
         if obj is None or obj["metadata"].get("deletionTimestamp"):
@@ -74,12 +78,28 @@ def observing_controller(
             applier.recorder.warning(obj, "InternalError", f"{name} cannot handle this object: {error!r}")
             raise
         refused = await applier.carry_out_children(obj, outcome)
+        if not refused:
+            await tell(obj, outcome)
+            refused = await applier.create_all(obj, outcome.create_last)
         if refused:
-            again = reconcile(obj, observe(obj, found, refused), manager.clock())
-            outcome.status = again.status
+            obj = parents.get(request.namespace, request.name) or obj
+            outcome.status = reconcile(obj, observe(obj, found, refused), manager.clock()).status
+            outcome.patient = False
             outcome.requeue_after = min(outcome.requeue_after or RETRY_REFUSED_S, RETRY_REFUSED_S)
-        await applier.tell(kind, obj, outcome)
+            await tell(obj, outcome)
         return outcome
+
+    async def tell(obj: Object, outcome: Outcome) -> None:
+        uid = obj["metadata"]["uid"]
+        if outcome.patient and outcome.status != (obj.get("status") or {}):
+            now = asyncio.get_running_loop().time()
+            left = unwritten.setdefault(uid, now + PATIENCE_S) - now
+            if left > 0:
+                outcome.requeue_after = min(outcome.requeue_after or left, left)
+                return
+        unwritten.pop(uid, None)
+        await applier.tell(kind, obj, outcome)
+        outcome.events.clear()
 
     controller = Controller(name, run, workers=workers)
     controller.watches(parents)

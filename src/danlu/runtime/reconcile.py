@@ -37,7 +37,9 @@ class Creation:
     """A child that is made once and then left alone, such as a pod: its name must be free, or be its own."""
 
     obj: Object
-    made: EventNote | None = None  # recorded when the server has it
+    # Recorded when the server has it. `{}` stands for its name, or for all of them where several are made together:
+    # an event is a write like any other.
+    made: EventNote | None = None
     refused: str = "FailedCreate"  # reason of the warning when the server does not take it
 
 
@@ -57,7 +59,9 @@ class Outcome:
     delete: list[Object] = field(default_factory=list)  # children to delete, as observed
     create: list[Creation] = field(default_factory=list)  # one kind after the other, in the order given
     status: dict[str, Any] | None = None  # the whole status; None leaves it alone
+    patient: bool = False  # the status tells nothing new but numbers: it may wait a moment for more of them
     events: list[EventNote] = field(default_factory=list)
+    create_last: list[Creation] = field(default_factory=list)  # what the status need not wait for
     requeue_after: float | None = None  # seconds
 
 

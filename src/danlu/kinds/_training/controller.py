@@ -21,6 +21,7 @@ from danlu.runtime.reconcile import Outcome, Refusal, Request
 
 Reconcile = Callable[[Object, Observed, datetime], Outcome]
 
+WORKERS = 64  # most of them wait for writes, and none is to keep another job's pods from being made
 BY_PORT, ABOUT = "port", "about"
 # A pod whose volume cannot be mounted waits without a word in its status; only an event tells.
 TOLD_BY_EVENTS = "reason=FailedMount"
@@ -59,7 +60,7 @@ def training_controller(
             bookings.book(obj["metadata"]["uid"], {port for service in made for port in service_ports(service)})
         return outcome
 
-    controller = observing_controller(manager, name, kind, (POD, SERVICE, *others), observe, decide)
+    controller = observing_controller(manager, name, kind, (POD, SERVICE, *others), observe, decide, workers=WORKERS)
     controller.watches(events, lambda event: _owner_of_pod(event, pods, kind))
     return controller
 

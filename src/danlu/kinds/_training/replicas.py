@@ -35,6 +35,12 @@ class ReplicaState:
     down: bool  # its container has failed and waits to be restarted in place
 
     @property
+    def addressed(self) -> bool:
+        """A name of it would lead somewhere, or what became of it has to be remembered."""
+        status = (self.pod or {}).get("status") or {}
+        return bool(status.get("podIP")) or self.phase in FINISHED
+
+    @property
     def failures(self) -> int:
         present = 1 if self.down or (self.phase == FAILED and not self.counted) else 0
         return self.replaced + self.restarted + present

@@ -116,20 +116,24 @@ class _Look:
             self.outcome.events.append(EventNote("Warning", found.reason, found.message))
 
     def _make_missing(self) -> None:
+        at_once = self.observed.settings.shared_network
+        unnamed = [state for state in self.states if state.service is None and (at_once or state.addressed)]
+        missing = [state for state in self.states if state.phase == MISSING]
+        if not unnamed and not missing:
+            return
         planned = self._ports()
-        pods: list[Creation] = []
-        services: list[Creation] = []
-        for state in self.states:
-            if state.service is not None and state.phase != MISSING:
-                continue
-            pod = self._pod(state.replica, planned)
-            if state.service is None:
-                services.append(_creation(self._service(state.replica, pod)))
-            if state.phase == MISSING:
-                pods.append(_creation(pod))
-                self._warn_of_overwritten(state.replica)
-        # Services first: they hold the ports, and names are to resolve when the first replica asks.
-        self.outcome.create += [*services, *pods]
+        made = {state.name: self._pod(state.replica, planned) for state in (*unnamed, *missing)}
+        services = [_creation(self._service(state.replica, made[state.name])) for state in unnamed]
+        for state in missing:
+            self._warn_of_overwritten(state.replica)
+        pods = [_creation(made[state.name]) for state in missing]
+        if at_once:
+            # They hold the ports, and names are to resolve when the first replica asks.
+            self.outcome.create += [*services, *pods]
+        else:
+            # A pod without an address has no use for a name, and each service costs the cluster four more writes.
+            self.outcome.create += pods
+            self.outcome.create_last += services
 
     def _replace_failed(self) -> bool:
         """Whether there is a replica that failed and is made again, now or in a while."""
@@ -145,6 +149,8 @@ class _Look:
             if wait > 0:
                 self._look_again(wait)
                 continue
+            if state.service is None:
+                continue  # it is being made, and remembers the failure
             note = restarts.note_replaced(self.job, state)
             if note is not None:
                 self.outcome.apply.append(note)
@@ -332,12 +338,11 @@ class _Look:
         self.status["replicaStatuses"] = counted
 
     def _tell_exits(self, states: Sequence[ReplicaState], before: Object, counted: Object) -> None:
-        """Once for each change of the counts, not on every look."""
-        ended = ("succeeded", "failed")
-        if all(before.get(name, 0) == counted[name] for name in ended):
+        """Of what failed, once for each change of the counts; that a replica has ended well is told by the counts."""
+        if before.get("failed", 0) == counted["failed"]:
             return
         for state in states:
-            if state.exit_code is not None:
+            if state.exit_code:
                 text = f"Pod: {self.job.namespace}.{state.name} exited with code {state.exit_code}"
                 self.outcome.events.append(EventNote("Normal", "ExitedWithCode", text))
 
@@ -349,6 +354,10 @@ class _Look:
         else:
             self.status["lastReconcileTime"] = self.stamp
         self.outcome.status = self.status
+        told = [one for one in self.conditions.items if one["type"] != CREATED]
+        self.outcome.patient = not self.outcome.events and told == [
+            one for one in before.get("conditions") or () if one["type"] != CREATED
+        ]
 
     def _event(self, type: str, reason: str, message: str) -> None:
         self.outcome.events.append(EventNote(type, f"{self.kind}{reason}", message))
@@ -360,6 +369,7 @@ class _Look:
 
 
 def _creation(obj: Object) -> Creation:
-    kind, name = obj["kind"], obj["metadata"]["name"]
-    made = EventNote("Normal", f"SuccessfulCreate{kind}", f"Created {kind.lower()}: {name}")
+    kind = obj["kind"]
+    # A service is not told of: it stands for the pod of the same name.
+    made = EventNote("Normal", "SuccessfulCreatePod", "Created pod: {}") if kind == "Pod" else None
     return Creation(obj, made, f"FailedCreate{kind}")

@@ -164,25 +164,32 @@ class _Look:
         return None
 
     def _make_missing(self) -> None:
+        at_once = self.observed.settings.shared_network
         planned = self._ports()
         made: list[Creation] = []
         services: list[Creation] = []
         resumed = self.conditions.has("Paused")
         for state in self.states:
-            if state.service is not None and state.phase != MISSING:
+            unnamed = state.service is None and (at_once or state.addressed)
+            if not unnamed and state.phase != MISSING:
                 continue
             marks = self.engine.marks(self.job, state.replica) if self.engine else gang.Marks()
             pod = pods.pod(self.flavour, self.job, state.replica, planned, marks, resumed=resumed)
-            if state.service is None:
+            if unnamed:
                 services.append(Creation(pods.service(self.flavour, self.job, state.replica, pod)))
             if state.phase == MISSING:
                 made.append(Creation(pod, self._made(state)))
-        # Services first: they hold the ports, and names are to resolve when the first replica asks.
-        self.outcome.create += [*services, *made]
+        if at_once:
+            # They hold the ports, and names are to resolve when the first replica asks.
+            self.outcome.create += [*services, *made]
+        else:
+            # A pod without an address has no use for a name, and each service costs the cluster four more writes.
+            self.outcome.create += made
+            self.outcome.create_last += services
 
     def _made(self, state: ReplicaState) -> EventNote:
         if state.replaced:
-            text = f"Create the replica[{state.name}] again, after {state.replaced} restart(s)."
+            text = f"Create the replica[{{}}] again, after {state.replaced} restart(s)."
             return EventNote("Normal", "RestartReplica", text)
         known = [
             one["name"]
@@ -191,8 +198,8 @@ class _Look:
             if one.get("uid")
         ]
         if state.name in known:
-            return EventNote("Normal", "NewReplica", f"Create the replica[{state.name}] again.")
-        return EventNote("Normal", "NewReplica", f"Create the replica[{state.name}] for the first time.")
+            return EventNote("Normal", "NewReplica", "Create the replica[{}] again.")
+        return EventNote("Normal", "NewReplica", "Create the replica[{}] for the first time.")
 
     def _replace(self, again: list[ReplicaState]) -> None:
         for state in again:
@@ -203,6 +210,8 @@ class _Look:
             if wait > 0:
                 self._look_again(wait)
                 continue
+            if state.service is None:
+                continue  # it is being made, and remembers the failure
             note = restarts.note_replaced(self.job, state)
             if note is not None:
                 self.outcome.apply.append(note)
@@ -356,6 +365,7 @@ class _Look:
         self.status["backoffCount"] = sum(task["restartCount"] for task in told)
         self.status["conditions"] = self.conditions.items
         self.outcome.status = self.status
+        self.outcome.patient = not self.outcome.events and report.said(self.status) == report.said(self.before)
 
     def _tell(self, type: str, reason: str, message: str) -> None:
         self.outcome.events.append(EventNote(type, reason, message))

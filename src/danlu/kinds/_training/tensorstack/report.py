@@ -79,6 +79,12 @@ def _container(status: Object) -> Object:
     return {"name": status["name"], "state": "Unknown"}
 
 
+def said(status: Object) -> tuple[object, ...]:
+    """What people wait for to change; the rest are numbers."""
+    found = status.get("conditions") or ()
+    return (status.get("phase"), *((one.get("type"), one.get("status"), one.get("reason")) for one in found))
+
+
 def tensorboard(child: Object | None, name: str) -> Object:
     """The DependentStatus of the job's TensorBoard."""
     if child is None:
