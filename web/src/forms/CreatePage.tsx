@@ -30,6 +30,8 @@ export interface CreatePageProps {
   finish?: (value: Value) => Value
   children?: (value: Value, onChange: (value: Value) => void) => ReactNode
   onCreated?: (object: KubeObject) => void
+  /** how it is created; default: in `namespace` */
+  send?: (object: KubeObject) => Promise<KubeObject>
 }
 
 export function CreatePage(props: CreatePageProps) {
@@ -58,7 +60,7 @@ export function CreatePage(props: CreatePageProps) {
     setBusy(true)
     setErrors({})
     try {
-      const made = await createObject(kind, namespace, finished as KubeObject)
+      const made = await (props.send?.(finished as KubeObject) ?? createObject(kind, namespace, finished as KubeObject))
       notification.success({ message: w('created1', { kind: kind.kind, name: made.metadata.name }) })
       leave(made)
     } catch (error) {

@@ -1,4 +1,4 @@
-/** metrics.k8s.io: what pods and nodes use right now. A cluster may not serve it; then `undefined`. */
+/** metrics.k8s.io: what pods and nodes use right now. A cluster may not serve it; then `null`. */
 import { KubeError } from './errors'
 import { requestJson } from './http'
 import { collectionPath, selectionPath, type Selection } from './paths'
@@ -30,17 +30,19 @@ interface Raw {
 
 const usage = (raw: { cpu: string; memory: string } | undefined): Usage => ({ cpu: quantity(raw?.cpu), memory: quantity(raw?.memory) })
 
-async function items(path: string): Promise<Raw[] | undefined> {
+async function items(path: string): Promise<Raw[] | null> {
   try {
     return (await requestJson<{ items: Raw[] | null }>(path)).items ?? []
   } catch (error) {
-    if (error instanceof KubeError && (error.notFound || error.code === 503)) return undefined
+    if (error instanceof KubeError && (error.notFound || error.code === 503)) return null
     throw error
   }
 }
 
-export async function podUsage(selection: Selection): Promise<PodUsage[] | undefined> {
-  return (await items(selectionPath(PODS, selection)))?.map((raw) => {
+export async function podUsage(selection: Selection): Promise<PodUsage[] | null> {
+  const raws = await items(selectionPath(PODS, selection))
+  if (raws === null) return null
+  return raws.map((raw) => {
     const containers = (raw.containers ?? []).map((each) => ({ name: each.name, ...usage(each.usage) }))
     return {
       name: raw.metadata.name,
@@ -53,7 +55,7 @@ export async function podUsage(selection: Selection): Promise<PodUsage[] | undef
   })
 }
 
-export async function nodeUsage(): Promise<Map<string, Usage> | undefined> {
+export async function nodeUsage(): Promise<Map<string, Usage> | null> {
   const raw = await items(collectionPath(NODES))
   return raw && new Map(raw.map((each) => [each.metadata.name, usage(each.usage)]))
 }

@@ -69,6 +69,7 @@ export interface ResourceTableProps {
 }
 
 const NO_COLUMNS: readonly Column[] = []
+const NO_FILTERS: readonly Filter[] = []
 const COLUMNS_KEY = (id: string): string => `danlu.columns.${id}`
 
 function remembered(id: string): string[] | undefined {
@@ -80,7 +81,7 @@ function remembered(id: string): string[] | undefined {
 }
 
 export function ResourceTable(props: ResourceTableProps) {
-  const { id, listed, columns, leading = NO_COLUMNS, filters = [], linkTo, deleting, rowActions, rowButtons, extra, batch, emptyText, expandable } = props
+  const { id, listed, columns, leading = NO_COLUMNS, filters = NO_FILTERS, linkTo, deleting, rowActions, rowButtons, extra, batch, emptyText, expandable } = props
   const w = useWords(words)
   const remove = useDelete()
   const [text, setText] = useState('')
@@ -198,7 +199,7 @@ export function ResourceTable(props: ResourceTableProps) {
         <Alert type="warning" showIcon style={{ marginBottom: 12 }} message={fault instanceof KubeError && fault.forbidden ? w('forbidden', { message: fault.message }) : messageOf(fault)} />
       )}
       <Table<KubeObject>
-        size="middle"
+        size="small"
         rowKey={rowKey}
         dataSource={rows}
         columns={tableColumns}

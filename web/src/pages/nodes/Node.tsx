@@ -1,0 +1,107 @@
+import { App, Button, Table, Tag, Typography } from 'antd'
+import { useMemo } from 'react'
+import { Link, useParams } from 'react-router-dom'
+import { useNamespace } from '../../frame/project'
+import { useWords } from '../../i18n'
+import { field, KINDS, messageOf, patchObject, useList, useObject, type KubeObject } from '../../kube'
+import { Conditions } from '../../ui/Conditions'
+import { Events } from '../../ui/Events'
+import { ObjectPage } from '../../ui/ObjectPage'
+import { pathOf } from '../../ui/paths'
+import { StateTag } from '../../ui/StateTag'
+import { Summary } from '../../ui/Summary'
+import { WhyBox } from '../../ui/WhyBox'
+import { allocations, amount, linesOf, NOTHING, rolesOf, type Allocation, type Line } from './allocation'
+import { words } from './words'
+
+export default function Node() {
+  const w = useWords(words)
+  const namespace = useNamespace()
+  const { name = '' } = useParams()
+  const observed = useObject(KINDS.Node, undefined, name)
+  const pods = useList(KINDS.Pod, { fields: `spec.nodeName=${name}` })
+  const allocation = useMemo(() => allocations(pods.items).get(name) ?? NOTHING, [pods.items, name])
+  return (
+    <ObjectPage
+      kind={KINDS.Node}
+      name={name}
+      observed={observed}
+      list={{ label: w('title'), to: `/build/${namespace}/nodes` }}
+      above={(node) => <WhyBox object={node} />}
+      actions={(node) => <Cordon node={node} />}
+      tabs={(node) => [
+        { key: 'node', label: w('title'), children: <About node={node} allocation={allocation} /> },
+        { key: 'pods', label: `${w('podsHere')} (${allocation.pods.length})`, children: <Pods pods={allocation.pods} namespace={namespace} /> },
+      ]}
+    />
+  )
+}
+
+function Cordon({ node }: { node: KubeObject }) {
+  const w = useWords(words)
+  const { message, notification } = App.useApp()
+  const stopped = field(node, 'spec.unschedulable') === true
+  const toggle = async (): Promise<void> => {
+    try {
+      await patchObject(KINDS.Node, undefined, node.metadata.name, { spec: { unschedulable: stopped ? null : true } })
+      void message.success(w(stopped ? 'uncordoned' : 'cordoned', { name: node.metadata.name }))
+    } catch (error) {
+      notification.error({ message: messageOf(error) })
+    }
+  }
+  return <Button onClick={() => void toggle()}>{w(stopped ? 'uncordon' : 'cordon')}</Button>
+}
+
+function About({ node, allocation }: { node: KubeObject; allocation: Allocation }) {
+  const w = useWords(words)
+  const taints = (field(node, 'spec.taints') ?? []) as { key: string; value?: string; effect: string }[]
+  return (
+    <>
+      <Summary
+        object={node}
+        entries={[
+          { key: 'roles', label: w('roles'), value: rolesOf(node).join(', ') || '-' },
+          { key: 'version', label: w('version'), value: field(node, 'status.nodeInfo.kubeletVersion') },
+          { key: 'system', label: w('system'), value: `${field(node, 'status.nodeInfo.osImage') ?? ''} ${field(node, 'status.nodeInfo.kernelVersion') ?? ''}` },
+          { key: 'runtime', label: w('runtime'), value: field(node, 'status.nodeInfo.containerRuntimeVersion') ?? '-' },
+          { key: 'addresses', label: w('addresses'), value: ((field(node, 'status.addresses') ?? []) as { address: string }[]).map((each) => each.address).join(', ') },
+          { key: 'taints', label: w('taints'), value: taints.length === 0 ? '-' : taints.map((taint) => <Tag key={`${taint.key}${taint.effect}`}>{`${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`}</Tag>) },
+        ]}
+      />
+      <Typography.Title level={2} style={{ fontSize: 16, margin: '16px 0 8px' }}>{w('resources')}</Typography.Title>
+      <Table<Line>
+        size="small"
+        rowKey="resource"
+        pagination={false}
+        scroll={{ x: 'max-content' }}
+        dataSource={linesOf(node, allocation)}
+        columns={[
+          { title: w('resource'), dataIndex: 'resource' },
+          { title: w('capacity'), render: (_, line) => amount(line.resource, line.capacity) },
+          { title: w('allocatable'), render: (_, line) => amount(line.resource, line.allocatable) },
+          { title: w('allocated'), render: (_, line) => `${amount(line.resource, line.allocated)}${line.allocatable > 0 ? ` (${Math.round((line.allocated / line.allocatable) * 100)}%)` : ''}` },
+        ]}
+      />
+      <Conditions object={node} />
+      <Events namespace={undefined} objects={[node]} />
+    </>
+  )
+}
+
+function Pods({ pods, namespace }: { pods: readonly KubeObject[]; namespace: string }) {
+  const w = useWords(words)
+  return (
+    <Table<KubeObject>
+      size="small"
+      rowKey={(pod) => pod.metadata.uid ?? pod.metadata.name}
+      dataSource={[...pods]}
+      scroll={{ x: 'max-content' }}
+      pagination={{ defaultPageSize: 20, hideOnSinglePage: true }}
+      columns={[
+        { title: w('name'), render: (_, pod) => <Link to={pathOf(pod, namespace) ?? ''}>{pod.metadata.name}</Link> },
+        { title: w('namespace'), render: (_, pod) => pod.metadata.namespace },
+        { title: w('status'), render: (_, pod) => <StateTag object={pod} /> },
+      ]}
+    />
+  )
+}

@@ -1,0 +1,6 @@
+import { lazy } from 'react'
+import type { Page } from '../../App'
+
+const Overview = lazy(() => import('./Overview'))
+
+export const page: Page = { routes: [{ path: 'overview', element: <Overview /> }] }

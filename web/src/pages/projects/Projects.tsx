@@ -1,0 +1,52 @@
+import { Button } from 'antd'
+import { useMemo } from 'react'
+import { Link, useNavigate } from 'react-router-dom'
+import { useCrumbs } from '../../frame/crumbs'
+import { useNamespace } from '../../frame/project'
+import { useWords } from '../../i18n'
+import { conditionOf, field, KINDS, useList } from '../../kube'
+import { ResourceTable, type Column } from '../../ui/ResourceTable'
+import { StateTag } from '../../ui/StateTag'
+import { words } from './words'
+
+export default function Projects() {
+  const w = useWords(words)
+  const namespace = useNamespace()
+  const navigate = useNavigate()
+  const projects = useList(KINDS.Project)
+  useCrumbs([{ label: w('title') }])
+  const columns = useMemo<Column[]>(
+    () => [
+      {
+        key: 'ready',
+        title: w('ready'),
+        render: (project) => {
+          const ready = conditionOf(project, 'Ready')
+          return <StateTag state={{ word: ready?.status === 'True' ? 'Ready' : 'Pending', tone: ready?.status === 'True' ? 'good' : 'waiting', reason: ready?.status === 'True' ? undefined : ready?.reason, message: ready?.status === 'True' ? undefined : ready?.message }} />
+        },
+      },
+      { key: 'queue', title: w('queue'), render: (project) => field(project, 'spec.defaultScheduler.t9kScheduler.queue') ?? '-' },
+      {
+        key: 'quota',
+        title: w('quota'),
+        render: (project) => Object.entries((field(project, 'spec.resourceQuota.template.spec.hard') ?? {}) as Record<string, string>).map(([name, value]) => `${name} ${value}`).join(', ') || w('none'),
+      },
+    ],
+    [w],
+  )
+  return (
+    <ResourceTable
+      id="projects"
+      listed={projects}
+      columns={columns}
+      linkTo={(project) => `/build/${project.metadata.namespace}/overview`}
+      rowButtons={(project) => <Link to={`/build/${project.metadata.namespace}/overview`}>{w('enter')}</Link>}
+      deleting={() => ({ consequences: w('deletes') })}
+      extra={
+        <Button type="primary" onClick={() => navigate(`/build/${namespace}/projects/new`)}>
+          {w('create')}
+        </Button>
+      }
+    />
+  )
+}
