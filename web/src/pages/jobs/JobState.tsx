@@ -18,7 +18,7 @@ export function JobState({ job, wide = false }: { job: KubeObject; wide?: boolea
       {state.reason && !answer && <span className="quiet">{state.reason}</span>}
       {answer && cause && (
         <Tooltip title={<span className="break">{`${cause}\n${t(answer.nextStep, answer.parameters)}`}</span>} styles={{ root: { maxWidth: 520 } }}>
-          <span className="quiet" tabIndex={0} style={{ overflow: 'hidden', textOverflow: 'ellipsis', whiteSpace: 'nowrap', maxWidth: wide ? 560 : 220, display: 'inline-block' }}>
+          <span className="quiet" tabIndex={0} style={{ overflow: 'hidden', textOverflow: 'ellipsis', whiteSpace: 'nowrap', maxWidth: wide ? 560 : 170, display: 'inline-block' }}>
             {cause.split('\n')[0]}
           </span>
         </Tooltip>

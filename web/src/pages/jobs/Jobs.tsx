@@ -1,6 +1,6 @@
 /** All training jobs of a project, of every kind, in one live table. */
 import { DownOutlined } from '@ant-design/icons'
-import { Button, Dropdown, Tag } from 'antd'
+import { Button, Dropdown } from 'antd'
 import { useMemo } from 'react'
 import { Link } from 'react-router-dom'
 import { useCrumbs } from '../../frame/crumbs'
@@ -16,6 +16,8 @@ import { MENU } from './menu'
 import { knownSum, schedulingOf } from './reading'
 import { useJobActions } from './useJobActions'
 import { words } from './words'
+
+const NVIDIA = 'nvidia.com/gpu'
 
 export default function Jobs() {
   const w = useWords(words)
@@ -96,17 +98,9 @@ export function pair(job: KubeObject, resource: string, form: (value: number) =>
   return `${show(requests[resource])} / ${show(limits[resource])}`
 }
 
+/** 2, or amd.com/gpu: 2 where it is not NVIDIA's. */
 export function Devices({ of }: { of: KubeObject }) {
   const found = devices(knownSum(of).requests)
-  return found.length === 0 ? (
-    <>-</>
-  ) : (
-    <>
-      {found.map(([name, count]) => (
-        <Tag key={name} style={{ marginInlineEnd: 4 }}>
-          {name}: {count}
-        </Tag>
-      ))}
-    </>
-  )
+  if (found.length === 0) return <>-</>
+  return <span title={found.map(([name, count]) => `${name}: ${count}`).join(', ')}>{found.map(([name, count]) => (name === NVIDIA ? String(count) : `${name}: ${count}`)).join(', ')}</span>
 }

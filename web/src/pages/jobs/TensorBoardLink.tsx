@@ -1,10 +1,11 @@
 /** A dot with the TensorBoard's live state, which opens it in a new tab. */
-import { App, Badge, Button } from 'antd'
+import { Badge, Button } from 'antd'
 import { useState } from 'react'
 import { Link } from 'react-router-dom'
 import { useWords } from '../../i18n'
-import { messageOf, openApp, type KubeObject } from '../../kube'
+import type { KubeObject } from '../../kube'
 import { stateOf, type Tone } from '../../ui/state'
+import { useOpenApp } from '../../ui/useOpenApp'
 import { useTensorBoard } from './useJob'
 import { words } from './words'
 
@@ -12,28 +13,16 @@ const DOTS: Record<Tone, 'success' | 'processing' | 'warning' | 'error' | 'defau
 
 export function TensorBoardLink({ job }: { job: KubeObject }) {
   const w = useWords(words)
-  const { notification } = App.useApp()
+  const openInTab = useOpenApp()
   const { wanted, object } = useTensorBoard(job)
   const [busy, setBusy] = useState(false)
   if (!object) return <span className="quiet">{w(wanted ? 'tensorboardComing' : 'tensorboardNone')}</span>
   const { name, namespace = '' } = object.metadata
   const state = stateOf(object)
   const open = async (): Promise<void> => {
-    // The tab is opened at the click, or the browser takes it for an advertisement.
-    const tab = window.open('about:blank', '_blank')
     setBusy(true)
-    try {
-      const { url } = await openApp(namespace, 'tensorboard', name)
-      if (tab) {
-        tab.opener = null
-        tab.location.href = url
-      } else location.href = url
-    } catch (error) {
-      tab?.close()
-      notification.error({ message: w('openFailed', { message: messageOf(error) }) })
-    } finally {
-      setBusy(false)
-    }
+    await openInTab(namespace, 'tensorboard', name)
+    setBusy(false)
   }
   return (
     <span className="row">
