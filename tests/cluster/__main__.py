@@ -3,21 +3,50 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import subprocess
 import sys
 import time
+from dataclasses import dataclass
 
 from tests.cluster import machine
 from tests.cluster.cluster import Cluster
-from tests.cluster.place import Place, Trouble, build_programs, new_place, places
+from tests.cluster.place import ROOT, Place, Trouble, build_programs, new_place, places
+from tests.cluster.target import VARIABLE
 
 MISSING = 3  # the machine cannot have a cluster; not a failure of what is tested
 
 
+@dataclass(frozen=True)
+class Phase:
+    """One run of pytest. Those that restart the cluster's parts come last."""
+
+    name: str
+    words: tuple[str, ...]
+    inside: bool = True  # the cluster's network
+
+
+EXAMPLES = ("test_tensorstack_examples", "test_example_03", "test_example_05", "test_example_06")
+OWN = ("test_basics", "test_console")
+PHASES = (
+    Phase("conformance", ("tests/conformance", "--kubeconfig", "KUBECONFIG")),
+    Phase("examples", (*(f"tests/cluster/{name}.py" for name in OWN), *(f"tests/e2e/{name}.py" for name in EXAMPLES))),
+    Phase("gangs", ("tests/cluster/test_gangs.py",)),
+    Phase("faults", ("tests/cluster/test_faults.py",)),
+    Phase("ending", ("tests/cluster/test_ending.py",), inside=False),
+)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/test-cluster")
-    parser.add_argument("command", choices=("up", "install", "down", "list"))
+    parser.add_argument("command", nargs="?", choices=("run", "up", "install", "down", "list"), default="run")
     parser.add_argument("name", nargs="?", help="which cluster, when there is more than one")
+    parser.add_argument("--keep", action="store_true", help="with run: do not end the cluster when something failed")
+    names = [phase.name for phase in PHASES]
+    parser.add_argument("--only", action="append", choices=names, help="with run: this phase; may be repeated")
     arguments = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))  # so that what was begun is ended
     try:
         if arguments.command == "list":
             for place in places():
@@ -28,19 +57,31 @@ def main() -> int:
         if arguments.command == "install":
             Cluster(chosen(arguments.name), build_programs()).install(say)
             return 0
-        machine.prepare()
-        return up(Cluster(new_place(), build_programs()))
+        cluster = prepared()
     except Trouble as trouble:
         print(f"test-cluster: {trouble}", file=sys.stderr)
-        return MISSING if arguments.command == "up" else 1
+        return 1 if arguments.command in ("down", "install") else MISSING
+    if arguments.command == "up":
+        return up(cluster)
+    return run(cluster, arguments.only or names, keep=arguments.keep)
+
+
+def prepared() -> Cluster:
+    """Raises Trouble when this machine cannot have a cluster."""
+    machine.prepare()
+    return Cluster(new_place(), build_programs())
 
 
 def up(cluster: Cluster) -> int:
     begun = time.monotonic()
     try:
         cluster.up(say)
+    except Trouble as trouble:
+        print(f"test-cluster: {trouble}", file=sys.stderr)
+        down(cluster.place)
+        return 1
     except BaseException:
-        cluster.down()
+        down(cluster.place)
         raise
     say(f"the cluster runs, {time.monotonic() - begun:.0f} s after the start")
     print(f"export KUBECONFIG={cluster.place.kubeconfig}")
@@ -48,6 +89,40 @@ def up(cluster: Cluster) -> int:
     print(f"inside='{' '.join(cluster.place.prefix)}'   # $inside kubectl get nodes; $inside bash")
     print(f"scripts/test-cluster down {cluster.place.name}")
     return 0
+
+
+def run(cluster: Cluster, names: list[str], *, keep: bool) -> int:
+    """Everything; 0 when all phases passed and nothing was left behind."""
+    failed = ["the start"]
+    try:
+        if up(cluster) != 0:
+            return 1
+        cluster.install(say)
+        failed = [phase.name for phase in PHASES if phase.name in names and not passed(cluster, phase)]
+    except Trouble as trouble:
+        print(f"test-cluster: {trouble}", file=sys.stderr)
+    finally:
+        kept = keep and failed
+        left = 0 if kept or not cluster.place.folder.exists() else down(cluster.place)
+    if failed:
+        where = f"; it still runs: scripts/test-cluster down {cluster.place.name}" if kept else ""
+        say(f"failed: {', '.join(failed)}{where}")
+    elif not left:
+        say("all phases passed, and nothing of the cluster is left on this machine")
+    return 1 if failed or left else 0
+
+
+def passed(cluster: Cluster, phase: Phase) -> bool:
+    say(f"phase {phase.name}")
+    begun = time.monotonic()
+    words = [str(cluster.place.kubeconfig) if word == "KUBECONFIG" else word for word in phase.words]
+    prefix = cluster.place.prefix if phase.inside else []
+    done = subprocess.run(
+        [*prefix, sys.executable, "-m", "pytest", "--durations=5", *words],
+        cwd=ROOT, env={**cluster.environment, VARIABLE: str(cluster.place.folder)},
+    )  # fmt: skip
+    say(f"phase {phase.name}: {'passed' if done.returncode == 0 else 'FAILED'}, {time.monotonic() - begun:.0f} s")
+    return done.returncode == 0
 
 
 def down(place: Place) -> int:

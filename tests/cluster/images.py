@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ class Store:
         size = self.blob(digest).stat().st_size
         note = {NAME: name}
         entry = {"mediaType": MANIFEST, "digest": digest, "size": size, "annotations": note}
-        file = self.folder / "index.json"
+        file = (self.built or self.folder) / "index.json"
         index: dict[str, Any] = {"schemaVersion": 2, "manifests": []}
         if file.exists():
             index = json.loads(file.read_text())
@@ -108,6 +108,12 @@ class Store:
         except ImageError:
             return None
         return self._looked_up(image)
+
+    def stand_in(self, layout: Path, name: str, files: dict[str, Path]) -> None:
+        """An image as the catalogue has it, with files added: for one that its document lets people build."""
+        image = Catalogue(Path("/nonexistent"), strict=True).resolve(name)
+        digest = self._looked_up(replace(image, files={target: str(source) for target, source in files.items()}))
+        Store(self.folder, self.base, layout).name(name, digest)
 
     def _looked_up(self, image: Image) -> str:
         folder = image.environment.folder if image.environment.requirements else None
