@@ -46,13 +46,14 @@ class ApiError(Exception):
         super().__init__(message)
         self.message = message
         self.details = details or {}
+        self.metadata: dict[str, Any] = {}  # of the Status: how to go on with a list (`continue`)
         self._detailed = details is not None  # Kubernetes writes empty details, too, where it does not know more
 
     def status(self) -> dict[str, Any]:
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,

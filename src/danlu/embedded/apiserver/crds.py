@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -38,10 +39,11 @@ class CustomKinds:
     """Keeps the registry in step with the definitions in the store."""
 
     def __init__(self, store: Store, registry: Registry) -> None:
+        self._store = store
         self._registry = registry
         self._paths: dict[str, set[tuple[str, str, str]]] = {}  # definition's name -> what it has in the registry
         for stored in store.scan_latest(RESOURCE):
-            self._serve(stored.name, stored.obj)
+            self._serve(stored.name, stored.obj, stored.revision)
         store.observe(self._changed)
 
     def _changed(self, change: Change) -> None:
@@ -51,11 +53,13 @@ class CustomKinds:
         if change.type == "DELETED":
             self._drop(stored.name, keep=set())
         else:
-            self._serve(stored.name, stored.obj)
+            self._serve(stored.name, stored.obj, stored.revision)
 
-    def _serve(self, name: str, crd: Object) -> None:
+    def _serve(self, name: str, crd: Object, revision: int) -> None:
         try:
             kinds = served_kinds(crd) if is_established(crd) else []
+            if any(stored.revision < revision for stored in self._store.scan_latest(name)):
+                kinds = [_defaulting_older(served, revision) for served in kinds]
         except (KeyError, TypeError, ValueError):  # stored by other hands than ours: it must not stop the server
             log.exception("the definition %s cannot be served", name)
             kinds = []
@@ -176,6 +180,23 @@ def _served(crd: Object, kind: Kind, version: Mapping[str, Any]) -> ServedKind:
         from_stored=_as_version(kind.api_version) if several else None,
         **extra,
     )
+
+
+def _defaulting_older(served: ServedKind, revision: int) -> ServedKind:
+    """For objects that were stored before the definition was what it is: they get its defaults when they are read."""
+    before = served.from_stored
+
+    def read(obj: Object) -> Object:
+        obj = before(obj) if before is not None else obj
+        if int(obj["metadata"]["resourceVersion"]) < revision:
+            served.default(obj)
+        return obj
+
+    return replace(served, from_stored=read) if b'"default":' in orjson.dumps(_given(served)) else served
+
+
+def _given(served: ServedKind) -> Mapping[str, Any]:
+    return served.schema().root.schema
 
 
 def _schema(version: Mapping[str, Any]) -> Callable[[], Schema]:

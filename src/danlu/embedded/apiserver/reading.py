@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import time
 from collections import OrderedDict
 
 import orjson
@@ -17,24 +18,28 @@ from danlu.errors import BadRequest, Expired, NotFound, Timeout
 from danlu.meta.fields import FieldError, forbidden, invalid_error, not_supported, quoted
 from danlu.meta.kind import Kind
 
-# Lists that are read in pages go on from the same moment; this many such moments are kept.
+# Lists that are read in pages go on from the same moment; this many such moments are kept, for so long.
 MAX_SNAPSHOTS = 32
+SNAPSHOT_SECONDS = 300.0  # as long as etcd keeps what was overwritten
 
 
 class Snapshots:
     """The remaining pages of limited lists. Stored versions never change, so keeping one costs a list of references."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int, str], list[Stored]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int, str], tuple[float, list[Stored]]] = OrderedDict()
 
     def keep(self, key: tuple[str, int, str], found: list[Stored]) -> None:
-        self._kept[key] = found
+        self._kept[key] = (time.monotonic(), found)
         self._kept.move_to_end(key)
         while len(self._kept) > MAX_SNAPSHOTS:
             self._kept.popitem(last=False)
 
     def find(self, key: tuple[str, int, str]) -> list[Stored] | None:
-        return self._kept.get(key)
+        while self._kept and time.monotonic() - next(iter(self._kept.values()))[0] > SNAPSHOT_SECONDS:
+            self._kept.popitem(last=False)
+        kept = self._kept.get(key)
+        return kept[1] if kept is not None else None
 
 
 async def get(call: Call) -> Response:
@@ -107,14 +112,15 @@ def _continued(call: Call, served: ServedKind, revision: int, start: str, consis
         kept = call.server.snapshots.find((served.key, revision, start))
         if kept is not None:
             return kept
-        raise Expired(
+        expired = Expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new list "
             "without the continue parameter, or use the continue token in this response to retrieve the remainder of "
             "the results. Continuing with the provided token results in an inconsistent list - objects that were "
             "created, modified, or deleted between the time the first chunk was returned and now may show up in the "
             "list.",
-            {"continue": _write_token(-1, start)},
         )
+        expired.metadata["continue"] = _write_token(-1, start)
+        raise expired
     namespace, _, name = start.partition("/")
     return [
         stored

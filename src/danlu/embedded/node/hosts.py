@@ -122,6 +122,7 @@ class Hosts:
             places.pop(name, None)
         else:
             places[name] = place
+        self._stale.add((namespace, name))
         self._changed = True
         return True
 
@@ -180,6 +181,8 @@ class Hosts:
         if spec.get("type") == "ExternalName" or not address:
             return None
         addresses = [address] if address != "None" else [b.address for b in self._table.backends(key)]
+        if not addresses and (place := self._places.get(namespace, {}).get(name)) is not None:
+            addresses = [place.address]  # a job's replica: the others ask for it before it is ready, and so does itself
         qualified = f"{name}.{namespace}"
         short = "".join(f"{ip} {name}\n" for ip in dict.fromkeys(addresses))
         full = "".join(

@@ -165,6 +165,8 @@ class PodWorker:
             self.view.pod_ip = self.context.host_ip
         else:
             self.view.pod_ip = self.context.addresses.take(self.uid, old.get("podIP") or "")
+            # Its name is known from here on: others of its job may start sooner and ask for it.
+            await self.context.hosts_file(self._known_pod(), self.view.pod_ip)
         started = old.get("startTime")
         self.view.started_at = parse_time(started).timestamp() if started else time.time()
         self.context.containers.listen(self.uid, self._changed)
