@@ -16,7 +16,7 @@ from danlu.meta.wellknown import DEPLOYMENT
 from danlu.operator.install import applying, checks, plan, readiness
 from danlu.operator.install.applying import Memory
 from danlu.operator.install.manifests import Part, parts
-from danlu.operator.install.options import ADDONS, GANGS, IMAGE, NAMESPACE, InstallOptions, OptionError, kinds_without
+from danlu.operator.install.options import ADDONS, GANGS, NAMESPACE, InstallOptions, OptionError, kinds_without
 
 NONE = "none"
 PLAIN = ("image", "replicas", "gang", "console_url", "apps_url")
@@ -29,7 +29,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     cluster.arguments(command)
     add = command.add_argument
     add("--namespace", "-n", metavar="NAME", help=f"where the operator and the console run (default: {NAMESPACE})")
-    add("--image", metavar="IMAGE", help=f"of the operator and the console (default: {IMAGE})")
+    add("--image", metavar="IMAGE", help="of the operator and the console (default: that of this version)")
     add("--replicas", type=int, metavar="N", help="of the operator: one works, the others stand by (default: 2)")
     add("--gang", choices=GANGS, help="the engine that starts a job's pods together (default: none)")
     add("--console-url", metavar="URL", help="where people open the console")
