@@ -18,7 +18,7 @@ TRAINING_S = 400.0  # four workers on two cores that others use as well
 @pytest.fixture(scope="module")
 def danlu(make_danlu: Callable[..., Danlu]) -> Danlu:
     """Seed 004's workers ask for two cores each: a node may promise more than the machine has."""
-    found = make_danlu("--nodes", "big:cpu=16,memory=24Gi")
+    found = make_danlu("--no-console", "--nodes", "big:cpu=16,memory=24Gi")
     need_mnist(found)
     found.kubectl("apply", "-f", str(EXAMPLES / "02-parallel-training/pvc.yaml"))
     return found

@@ -38,7 +38,7 @@ with SummaryWriter("/mnt/log") as writer:
 def danlu(make_danlu: Callable[..., Danlu]) -> Danlu:
     if not Catalogue(Path("/nonexistent")).environments()["torch"].is_built:
         pytest.skip("the environment `torch` is not built; `danlu images build torch` makes it")
-    return make_danlu("--nodes", "big:cpu=16,memory=16Gi")
+    return make_danlu("--no-console", "--nodes", "big:cpu=16,memory=16Gi")
 
 
 def get(danlu: Danlu, what: str) -> dict[str, Any]:
