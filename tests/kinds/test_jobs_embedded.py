@@ -47,6 +47,24 @@ def test_each_replica_is_told_where_the_master_is(jobs: Jobs) -> None:
     assert master == ["pod/told-master-0"]
 
 
+def test_names_resolve_from_the_first_moment(jobs: Jobs) -> None:
+    """A program that asks once and gives up has to find the master, and the master itself."""
+    ask = "getent hosts $MASTER_ADDR"
+    stays = {"container": {"image": "busybox", "command": ["sh", "-c", f"{ask} && sleep inf"]}}
+    asks = {"container": {"image": "busybox", "command": ["sh", "-c", ask]}}
+    roles = {"Master": role("PyTorchJob", "", **stays), "Worker": role("PyTorchJob", "", 3, "Never", **asks)}
+    what = jobs.submit(job("PyTorchJob", "asks", roles))
+    ended = ("Succeeded", "Failed")
+
+    def workers() -> list[str]:
+        found = [pod["status"].get("phase") for name, pod in jobs.pods("asks").items() if "worker" in name]
+        return found if len(found) == 3 and all(phase in ended for phase in found) else []
+
+    assert jobs.danlu.wait("the workers", workers) == ["Succeeded"] * 3
+    jobs.danlu.wait("the master's answer", lambda: "asks-master-0" in jobs.danlu.kubectl("logs", "asks-master-0"))
+    jobs.danlu.kubectl("delete", what)
+
+
 def test_tensorflow_replicas_have_ports_of_their_own(jobs: Jobs) -> None:
     roles = {"Chief": role("TFJob", TELL), "Worker": role("TFJob", TELL, 2), "PS": role("TFJob", TELL + SLEEP)}
     what = jobs.submit(job("TFJob", "tf", roles, runPolicy={"cleanPodPolicy": "Running"}))
