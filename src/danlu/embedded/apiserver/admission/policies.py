@@ -288,7 +288,7 @@ def _mutated(a: Attributes, mutation: Mapping[str, Any], change: Any) -> Object:
             wanted["metadata"] = {**(change.get("metadata") or {}), "name": before["metadata"].get("name", "")}
             now = clock.now_rfc3339()
             new = apply(before, wanted, "admission-policy", True, a.served.schema(), kind.api_version, now)
-    except BadRequest as error:
+    except (BadRequest, Invalid) as error:
         raise PolicyError(error.message) from None
     problems = a.served.schema().type_errors(new)
     if problems:
