@@ -20,7 +20,7 @@ from danlu.meta.schema import Schema, structural
 ROOT = Path(__file__).parent.parent.parent
 KINDS = ROOT / "src/danlu/kinds"
 WIDGETS = {"text", "number", "switch", "select", "quantity", "command", "variables", "volumes", "claim"}
-WIDGETS |= {"scheduler", "resources", "labels"}
+WIDGETS |= {"scheduler", "resources", "devices", "labels"}
 
 
 SCHEMAS: dict[str, Schema] = {}
@@ -60,8 +60,16 @@ def test_every_field_of_the_form_exists_and_speaks_both_languages(kind: Platform
     assert set(form["title"]) == {"zh", "en"}
     for section, field in fields(form):
         assert field["widget"] in WIDGETS, field
-        for words in (section["title"], field["label"], field.get("help", field["label"])):
+        for words in (
+            section["title"],
+            section.get("switch", form["title"]),
+            field["label"],
+            field.get("help", form["title"]),
+        ):
             assert set(words) == {"zh", "en"}, words
+        for other in (section.get("at"), field.get("when")):
+            assert other is None or schema_of(kind).element(*steps(other)) is not None, f"{path}: {other} is no field"
+        assert ("switch" in section) == ("at" in section), section
         place = steps(field["path"])
         if section.get("each"):
             each = schema_of(kind).element(*steps(section["each"]))

@@ -1,12 +1,12 @@
 /** Renders a form.yaml over an object. The object is the only state: what the form does not know is kept as it is. */
 import { DeleteOutlined, PlusOutlined } from '@ant-design/icons'
-import { Alert, Button, Dropdown, Form } from 'antd'
-import { useMemo, type ReactNode } from 'react'
+import { Alert, Button, Dropdown, Form, Switch } from 'antd'
+import { useMemo, useState, type ReactNode } from 'react'
 import { useText, useWords } from '../i18n'
 import { isQuantity, KINDS, useList } from '../kube'
 import { words } from '../ui/words'
 import type { FieldSpec, FormSpec, SectionSpec } from './spec'
-import { entries, escapeStep, missing, newEntry, placeErrors, read, write, type Value } from './value'
+import { entries, escapeStep, isOn, isShown, missing, newEntry, placeErrors, read, withDefaults, write, type Value } from './value'
 import { Widget, type WidgetProps } from './widgets'
 
 /** Replaces the widget of a field: `{ 'spec.template.spec.containers.0.image': (props) => <ImagePicker …/> }`. */
@@ -57,7 +57,7 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
     return own
   }
   const renderField = (field: FieldSpec, root: string): ReactNode => {
-    if (hidden.includes(field.path)) return null
+    if (hidden.includes(field.path) || !isShown(field, value)) return null
     const path = root + field.path
     const id = `field-${path.replace(/[^\w-]/g, '_')}`
     const faults = faultsOf(field, path)
@@ -84,6 +84,8 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
       {form.sections.map((section, index) =>
         section.each ? (
           <RepeatedSection key={index} section={section} value={value} onChange={onChange} example={example} renderField={renderField} />
+        ) : section.switch ? (
+          <SwitchedSection key={index} section={section} value={value} onChange={onChange} renderField={renderField} />
         ) : (
           <fieldset key={index} className="panel" style={{ margin: '0 0 16px' }}>
             <SectionTitle>{t(section.title)}</SectionTitle>
@@ -102,6 +104,29 @@ export function SectionTitle({ children, extra }: { children: ReactNode; extra?:
       <span className="grow">{children}</span>
       {extra}
     </legend>
+  )
+}
+
+/** 添加运行策略 and the like: its fields appear when it is switched on, and what they said goes when it is switched off. */
+function SwitchedSection({ section, value, onChange, renderField }: Omit<RepeatedProps, 'example'>) {
+  const t = useText()
+  const [opened, setOpened] = useState(false)
+  const on = opened || isOn(section, value)
+  const turn = (next: boolean): void => {
+    setOpened(next)
+    onChange(next ? withDefaults(value, section) : write(value, section.at!, undefined))
+  }
+  return (
+    <fieldset className="panel" style={{ margin: '0 0 16px' }}>
+      <label className="row" style={{ width: 'fit-content' }}>
+        <Switch checked={on} onChange={turn} aria-label={t(section.switch)} /> {t(section.switch)}
+      </label>
+      {on && (
+        <div className="form-grid" style={{ marginTop: 16 }}>
+          {section.fields.map((field) => renderField(field, ''))}
+        </div>
+      )}
+    </fieldset>
   )
 }
 

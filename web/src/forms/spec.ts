@@ -1,7 +1,7 @@
 /** The format of form.yaml; src/danlu/kinds/README.md describes it. */
 import type { Text } from '../i18n/words'
 
-export type WidgetName = 'text' | 'number' | 'switch' | 'select' | 'quantity' | 'command' | 'variables' | 'volumes' | 'claim' | 'scheduler' | 'resources' | 'labels'
+export type WidgetName = 'text' | 'number' | 'switch' | 'select' | 'quantity' | 'command' | 'variables' | 'volumes' | 'claim' | 'scheduler' | 'resources' | 'devices' | 'labels'
 
 export interface FieldSpec {
   path: string
@@ -11,6 +11,8 @@ export interface FieldSpec {
   required?: boolean
   default?: unknown
   options?: readonly string[]
+  /** shown only when the object has something (not false) at this path */
+  when?: string
   suggestions?: readonly string[]
 }
 
@@ -19,6 +21,9 @@ export interface SectionSpec {
   /** repeated for each value of this map (with `keys`) or list */
   each?: string
   keys?: readonly string[]
+  /** the section is off until this switch is on; off, the object has nothing at `at` */
+  switch?: Text
+  at?: string
   fields: readonly FieldSpec[]
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { FormSpec } from './spec'
-import { entries, exampleContainer, initialValue, missing, placeErrors, read, write } from './value'
+import { entries, exampleContainer, initialValue, isOn, isShown, missing, placeErrors, read, withDefaults, write } from './value'
 
 const text = (value: string) => ({ zh: value, en: value })
 const form: FormSpec = {
@@ -59,5 +59,24 @@ describe('form values', () => {
   it('put errors beside their fields', () => {
     const placed = placeErrors({ 'metadata.name': ['taken'], 'spec.x.y': ['deep'], 'spec.other': ['odd'] }, ['metadata.name', 'spec.x'])
     expect(placed).toEqual({ 'metadata.name': ['taken'], 'spec.x': ['deep'], '': ['spec.other: odd'] })
+  })
+})
+
+describe('sections with a switch, fields with a condition', () => {
+  const policy = { title: text('policy'), switch: text('add'), at: 'spec.runPolicy', fields: [{ path: 'spec.runPolicy.clean', widget: 'select' as const, label: text('clean'), default: 'None', required: true }] }
+  const restarts = { path: 'spec.torchrun.maxRestarts', widget: 'number' as const, label: text('restarts'), when: 'spec.torchrun.enabled', required: true }
+  const switched: FormSpec = { title: text('job'), sections: [{ title: text('a'), fields: [restarts] }, policy] }
+
+  it('say nothing until they are on', () => {
+    const empty = initialValue(switched, 'v1', 'Job')
+    expect(empty).toEqual({ apiVersion: 'v1', kind: 'Job', metadata: {}, spec: {} })
+    expect([isOn(policy, empty), isShown(restarts, empty), missing(switched, empty)]).toEqual([false, false, []])
+  })
+
+  it('ask for what they need once they are on', () => {
+    const on = write(withDefaults(initialValue(switched, 'v1', 'Job'), policy), 'spec.torchrun.enabled', true)
+    expect(isOn(policy, on)).toBe(true)
+    expect(missing(switched, on)).toEqual(['spec.torchrun.maxRestarts'])
+    expect(isShown(restarts, write(on, 'spec.torchrun.enabled', false))).toBe(false)
   })
 })

@@ -1,5 +1,5 @@
 /** Reading and writing objects by the paths of form.yaml. Pure: what is written is a new object. */
-import type { FormSpec, SectionSpec } from './spec'
+import type { FieldSpec, FormSpec, SectionSpec } from './spec'
 
 export type Value = Record<string, unknown>
 
@@ -82,14 +82,31 @@ export function initialValue(form: FormSpec, apiVersion: string, kind: string, e
       else if (section.fields.some((field) => field.path.includes('containers.0.'))) value = write(value, `${section.each}.0`, entry)
       continue
     }
-    for (const field of section.fields) {
-      if (field.default !== undefined && field.default !== false) value = write(value, field.path, field.default)
-    }
+    if (section.switch) continue
+    value = withDefaults(value, section)
     const inContainer = section.fields.find((field) => field.path.includes('.containers.0.'))
     const container = exampleContainer(example)
     if (inContainer && container) value = write(value, `${inContainer.path.split('.containers.0.')[0]}.containers.0.name`, container)
   }
   return value
+}
+
+/** What a section begins with, when it is switched on or the form is new. */
+export function withDefaults<T>(object: T, section: SectionSpec): T {
+  let value = object
+  for (const field of section.fields) {
+    if (field.default !== undefined && field.default !== false) value = write(value, field.path, field.default)
+  }
+  return value
+}
+
+/** A section that can be switched off is on when the object says anything of it. */
+export const isOn = (section: SectionSpec, object: unknown): boolean => !section.switch || !isEmpty(read(object, section.at!))
+
+/** A field with `when` is shown once that says something. */
+export const isShown = (field: FieldSpec, object: unknown): boolean => {
+  const condition = field.when === undefined ? true : read(object, field.when)
+  return condition !== false && !isEmpty(condition)
 }
 
 const firstKey = (section: SectionSpec, example: unknown): string => {
@@ -101,9 +118,10 @@ const firstKey = (section: SectionSpec, example: unknown): string => {
 export function missing(form: FormSpec, object: unknown): string[] {
   const found: string[] = []
   for (const section of form.sections) {
+    if (!isOn(section, object)) continue
     const roots = section.each ? entries(object, section).map((entry) => `${entry.path}.`) : ['']
     for (const root of roots) {
-      for (const field of section.fields) if (field.required && isEmpty(read(object, root + field.path))) found.push(root + field.path)
+      for (const field of section.fields) if (field.required && isShown(field, object) && isEmpty(read(object, root + field.path))) found.push(root + field.path)
     }
   }
   return found

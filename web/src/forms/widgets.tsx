@@ -4,6 +4,7 @@ import { AutoComplete, Button, Input, InputNumber, Select, Switch } from 'antd'
 import { useWords } from '../i18n'
 import { words } from '../ui/words'
 import type { FieldSpec } from './spec'
+import { DevicesWidget } from './DevicesWidget'
 import { ResourcesWidget } from './ResourcesWidget'
 import { SchedulerWidget } from './SchedulerWidget'
 import { read, write, type Value } from './value'
@@ -45,6 +46,8 @@ export function Widget(props: WidgetProps) {
       return <SchedulerWidget {...props} />
     case 'resources':
       return <ResourcesWidget {...props} />
+    case 'devices':
+      return <DevicesWidget {...props} />
     case 'labels':
       return <LabelsWidget {...props} />
   }

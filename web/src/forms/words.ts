@@ -20,5 +20,6 @@ export const words = defineWords({
   cpuLimit: { zh: 'CPU 上限', en: 'CPU limit' },
   memoryRequest: { zh: '内存请求值', en: 'Memory request' },
   memoryLimit: { zh: '内存上限', en: 'Memory limit' },
+  deviceName: { zh: 'GPU 资源名称', en: 'Resource name of the GPU' },
   gpus: { zh: 'GPU 数量', en: 'GPUs' },
 })

@@ -38,6 +38,7 @@ export const tokens = (chosen: Theme): ThemeConfig => ({
   token: {
     colorPrimary: chosen === 'dark' ? '#5c9dff' : '#1858b8',
     colorLink: chosen === 'dark' ? '#7fb2ff' : '#1858b8',
+    colorInfo: chosen === 'dark' ? '#5c9dff' : '#1858b8',
     colorSuccess: chosen === 'dark' ? '#5ccf7f' : '#1a7f37',
     colorWarning: chosen === 'dark' ? '#e9b44c' : '#8a5a00',
     colorError: chosen === 'dark' ? '#ff7b72' : '#c4272f',

@@ -31,7 +31,7 @@ export function Summary({ object, entries = [], state = true }: { object: KubeOb
     <Descriptions
       size="small"
       bordered
-      column={{ xs: 1, sm: 1, md: 2 }}
+      column={{ xs: 1, sm: 1, md: 2, lg: 2, xl: 2, xxl: 3 }}
       items={all.map((entry) => ({ key: entry.key, label: entry.label, children: entry.value, span: entry.wide ? 'filled' : 1 }))}
     />
   )

@@ -33,7 +33,7 @@ export default function Jobs() {
   )
   const columns = useMemo<Column[]>(
     () => [
-      { key: 'labels', title: w('labels'), render: (job) => <Labels of={job.metadata.labels} /> },
+      { key: 'labels', title: w('labels'), render: (job) => <div className="job-labels"><Labels of={job.metadata.labels} /></div> },
       { key: 'project', title: w('project'), render: (job) => job.metadata.namespace, hidden: true },
       { key: 'type', title: w('type'), render: (job) => <span className="nowrap">{job.kind}</span>, sort: (job) => job.kind ?? '' },
       { key: 'cpu', title: 'CPU', render: (job) => <Pair of={job} resource="cpu" form={cores} />, sort: (job) => knownSum(job).requests.cpu ?? 0 },
