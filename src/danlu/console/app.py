@@ -147,6 +147,7 @@ class Console:
             "version": __version__,
             "target": self.settings.target,
             "language": None,
+            "image": self.settings.image,
         }
 
     async def _sign_in(self, request: Request, receive: Receive, send: Send) -> None:

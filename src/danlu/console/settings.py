@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
+from danlu import __version__
+
 HOUR = 3600
+IMAGE = os.environ.get("DANLU_IMAGE") or f"docker.io/danlu/danlu:{__version__}"
 SCOPES = "openid email profile groups"
 
 
@@ -31,3 +35,4 @@ class ConsoleSettings:
     # Further names under which the console may be reached. Addresses always may: a foreign page cannot point its own
     # name at ours (DNS rebinding) and have an address in the Host header.
     names: tuple[str, ...] = ()
+    image: str = IMAGE  # what the console's own small pods run (the file browser); `danlu install` says which is there

@@ -24,6 +24,8 @@ export interface ExecOptions {
 
 export interface Exec {
   send(text: string | Uint8Array): void
+  /** bytes that are not on their way yet: who sends much waits until they are few */
+  buffered(): number
   closeInput(): void
   resize(columns: number, rows: number): void
   close(): void
@@ -60,6 +62,7 @@ export function exec(namespace: string, pod: string, options: ExecOptions): Exec
   }
   return {
     send: (text) => frame(STDIN, typeof text === 'string' ? encoder.encode(text) : text),
+    buffered: () => socket.bufferedAmount,
     closeInput: () => frame(CLOSE, new Uint8Array([STDIN])),
     resize: (columns, rows) => frame(RESIZE, encoder.encode(JSON.stringify({ Width: columns, Height: rows }))),
     close: () => socket.close(),

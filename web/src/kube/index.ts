@@ -2,6 +2,7 @@
 export * from './errors'
 export * from './exec'
 export * from './discovery'
+export * from './files'
 export * from './hooks'
 export * from './kinds'
 export { applyEvent, applyEvents, type ObjectList } from './list'

@@ -9,6 +9,8 @@ export interface Session {
   signIn?: SignInWay[]
   version: string
   target: 'embedded' | 'cluster'
+  /** Danlu's own image: what small pods of the console run */
+  image?: string
 }
 
 export type SignInWay = 'token' | 'oidc'

@@ -126,6 +126,7 @@ def _console(options: InstallOptions) -> Iterator[Object]:
     )
     # Without the Secret, which `danlu install` makes, people sign in again after each start of the console.
     key = {"name": CONSOLE, "key": SESSION_KEY, "optional": True}
+    container["env"].append({"name": "DANLU_IMAGE", "value": options.image})
     container["env"].append({"name": "DANLU_SESSION_KEY", "valueFrom": {"secretKeyRef": key}})
     yield _deployment(CONSOLE, "console", options, container, 1)
 

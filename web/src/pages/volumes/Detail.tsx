@@ -1,5 +1,5 @@
-import { Button } from 'antd'
-import { useState } from 'react'
+import { Button, Spin } from 'antd'
+import { lazy, Suspense, useState } from 'react'
 import { useNavigate, useParams } from 'react-router-dom'
 import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
@@ -13,10 +13,14 @@ import { useDeleting } from './deleting'
 import { ExpandDialog } from './ExpandDialog'
 import { UserLinks } from './UserLinks'
 import { podsUsing } from './usage'
+import { words as fileWords } from './files/words'
 import { words } from './words'
+
+const Files = lazy(() => import('./files/Files'))
 
 export default function Detail() {
   const w = useWords(words)
+  const f = useWords(fileWords)
   const namespace = useNamespace()
   const { name = '' } = useParams()
   const navigate = useNavigate()
@@ -56,6 +60,15 @@ export default function Detail() {
                 <Conditions object={claim} />
                 <Events namespace={namespace} objects={[claim]} />
               </>
+            ),
+          },
+          {
+            key: 'files',
+            label: f('files'),
+            children: (
+              <Suspense fallback={<Spin />}>
+                <Files claim={claim} />
+              </Suspense>
             ),
           },
         ]}

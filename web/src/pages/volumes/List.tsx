@@ -11,12 +11,14 @@ import { ExpandDialog } from './ExpandDialog'
 import { useDeleting } from './deleting'
 import { UserLinks } from './UserLinks'
 import { podsUsing } from './usage'
+import { words as fileWords } from './files/words'
 import { words } from './words'
 
 export const sizeOf = (claim: KubeObject): string => field(claim, 'status.capacity.storage') ?? field(claim, 'spec.resources.requests.storage') ?? ''
 
 export default function List() {
   const w = useWords(words)
+  const f = useWords(fileWords)
   const namespace = useNamespace()
   const navigate = useNavigate()
   const claims = useList(KINDS.PersistentVolumeClaim, { namespace })
@@ -51,7 +53,7 @@ export default function List() {
         filters={filters}
         linkTo={(claim) => `/build/${namespace}/volumes/${claim.metadata.name}`}
         deleting={deleting}
-        rowActions={(claim) => [{ key: 'expand', label: w('expand'), onClick: () => setExpanding(claim) }]}
+        rowActions={(claim) => [{ key: 'files', label: f('files'), onClick: () => navigate(`/build/${namespace}/volumes/${claim.metadata.name}?tab=files`) }, { key: 'expand', label: w('expand'), onClick: () => setExpanding(claim) }]}
         emptyText={w('empty')}
         extra={
           <Button type="primary" onClick={() => navigate(`/build/${namespace}/volumes/new`)}>

@@ -1,7 +1,8 @@
 import { useCallback } from 'react'
 import { useWords } from '../../i18n'
-import type { KubeObject } from '../../kube'
+import { deleteObject, KINDS, type KubeObject } from '../../kube'
 import type { Deleting } from '../../ui/useDelete'
+import { explorerOf } from './files/explorer'
 import { podsUsing } from './usage'
 import { words } from './words'
 
@@ -11,9 +12,17 @@ export function useDeleting(pods: readonly KubeObject[]): (claims: readonly Kube
   return useCallback(
     (claims) => {
       const users = claims.flatMap((claim) => podsUsing(claim, pods))
-      if (users.length === 0) return { consequences: w('deletes') }
+      if (users.length === 0) return { consequences: w('deletes'), onDeleted: () => closeExplorers(claims, pods) }
       return { refused: true, consequences: w('inUse', { users: [...new Set(users.map((pod) => pod.metadata.name))].join(', ') }) }
     },
     [pods, w],
   )
+}
+
+function closeExplorers(claims: readonly KubeObject[], pods: readonly KubeObject[]): void {
+  for (const claim of claims) {
+    const pod = explorerOf(claim.metadata.name, pods)
+    // One that is gone already is as good as closed.
+    if (pod) void deleteObject(KINDS.Pod, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid).catch(() => undefined)
+  }
 }
