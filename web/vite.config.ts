@@ -25,6 +25,8 @@ export default defineConfig({
     outDir: 'dist',
     chunkSizeWarningLimit: 1200,
     modulePreload: { polyfill: false },
+    // Few files: each costs a round trip.
+    rollupOptions: { output: { experimentalMinChunkSize: 30_000 } },
   },
   test: { environment: 'node', include: ['src/**/*.test.ts'] },
 })

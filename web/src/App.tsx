@@ -1,6 +1,6 @@
 /** Routes and what stands around every page. Pages register themselves: src/pages/<page>/page.tsx. */
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
-import { App as AntApp, ConfigProvider, Spin, theme as antTheme } from 'antd'
+import { App as AntApp, ConfigProvider, theme as antTheme } from 'antd'
 import enUS from 'antd/locale/en_US'
 import zhCN from 'antd/locale/zh_CN'
 import { lazy, Suspense, useMemo } from 'react'
@@ -8,11 +8,15 @@ import { createBrowserRouter, Navigate, RouterProvider, type RouteObject } from 
 import { rememberedProject } from './frame/project'
 import { SessionProvider } from './frame/session'
 import { tokens, useTheme } from './frame/theme'
-import { useLanguage } from './i18n'
+import { Waiting } from './frame/Waiting'
+import { words } from './frame/words'
+import { useLanguage, useWords } from './i18n'
 import { KubeError } from './kube'
 import Landing from './frame/Landing'
 
-const BuildFrame = lazy(() => import('./frame/BuildFrame'))
+// Fetched while the session is asked for: most visits begin on a page inside the frame.
+const frame = location.pathname.startsWith('/build') ? import('./frame/BuildFrame') : undefined
+const BuildFrame = lazy(() => frame ?? import('./frame/BuildFrame'))
 const NotFound = lazy(() => import('./frame/NotFound'))
 
 /** What a page.tsx exports: its routes below /build/:namespace/, each with a lazy element. */
@@ -49,6 +53,7 @@ const queries = new QueryClient({
 
 export default function App() {
   const language = useLanguage()
+  const w = useWords(words)
   const chosenTheme = useTheme()
   const router = useMemo(() => createBrowserRouter(routes), [])
   return (
@@ -60,7 +65,7 @@ export default function App() {
       <AntApp className="app" notification={{ placement: 'bottomRight' }}>
         <QueryClientProvider client={queries}>
           <SessionProvider>
-            <Suspense fallback={<Spin fullscreen delay={200} />}>
+            <Suspense fallback={<Waiting for={w('loadingPage')} height="60vh" />}>
               <RouterProvider router={router} />
             </Suspense>
           </SessionProvider>

@@ -13,7 +13,7 @@ import {
   ClusterOutlined,
 } from '@ant-design/icons'
 import { useQueryClient } from '@tanstack/react-query'
-import { Alert, Breadcrumb, Button, Drawer, Layout, Menu, Spin, type MenuProps } from 'antd'
+import { Alert, Breadcrumb, Button, Drawer, Layout, Menu, type MenuProps } from 'antd'
 import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
 import { Link, Outlet, useLocation, useNavigate } from 'react-router-dom'
 import { useWords } from '../i18n'
@@ -24,6 +24,7 @@ import { AccountButton, HelpButton, LanguageButton, ThemeButton } from './Prefer
 import { useNamespace } from './project'
 import { ProjectSwitch } from './ProjectSwitch'
 import { useTheme } from './theme'
+import { Waiting } from './Waiting'
 import { words } from './words'
 
 const Search = lazy(() => import('./Search'))
@@ -146,7 +147,7 @@ export default function BuildFrame() {
           <Layout.Content id="content" tabIndex={-1} className="content">
             <CrumbsContext.Provider value={setCrumbs}>
               <Boundary at={location.pathname}>
-                <Suspense fallback={<Spin tip={w('loadingPage')} delay={200}><div className="loading" /></Spin>}>
+                <Suspense fallback={<Waiting for={w('loadingPage')} />}>
                   <Outlet />
                 </Suspense>
               </Boundary>

@@ -1,8 +1,9 @@
 /** Who is signed in, for all pages; leads to the sign-in page and back. */
-import { Button, Result, Spin } from 'antd'
+import { Button, Result } from 'antd'
 import { createContext, lazy, Suspense, useCallback, useContext, useEffect, useState, type ReactNode } from 'react'
 import { forgetAll, messageOf, onSignedOut, readSession, signOut, type Session, type SignInWay } from '../kube'
 import { useWords } from '../i18n'
+import { Waiting } from './Waiting'
 import { words } from './words'
 
 const SignIn = lazy(() => import('./SignIn'))
@@ -41,7 +42,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     })
   }, [load])
 
-  if (state === undefined) return <Spin fullscreen tip={w('connecting')} delay={300} />
+  if (state === undefined) return <Waiting for={w('connecting')} height="60vh" />
   if ('error' in state) {
     return (
       <Result
@@ -55,7 +56,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     // The server's own pages (/console/apps/enter, which leads on to a notebook) are asked for again.
     const signedIn = (): void => (location.pathname.startsWith('/console/') ? location.reload() : void load())
     return (
-      <Suspense fallback={<Spin fullscreen />}>
+      <Suspense fallback={<Waiting for={w('loadingPage')} height="60vh" />}>
         <SignIn ways={state.ways} expired={state.expired} onSignedIn={signedIn} />
       </Suspense>
     )

@@ -1,15 +1,18 @@
 /** The logs of one or many containers in one view; comes when it is first shown. */
-import { Spin } from 'antd'
 import { lazy, Suspense } from 'react'
+import { Waiting } from '../frame/Waiting'
+import { useWords } from '../i18n'
 import type { LogViewerProps } from './logs/LogViewer'
+import { words } from './words'
 
 export type { LogSource } from './logs/LogViewer'
 
 const LogViewer = lazy(() => import('./logs/LogViewer'))
 
 export function LogView(props: LogViewerProps) {
+  const w = useWords(words)
   return (
-    <Suspense fallback={<Spin><div style={{ height: 320 }} /></Spin>}>
+    <Suspense fallback={<Waiting for={w('loadingLogs')} height={320} />}>
       <LogViewer {...props} />
     </Suspense>
   )

@@ -1,8 +1,9 @@
 /** The frame of an object's page: loads it live, says when it is not there, and gives it title, state, actions and tabs. */
-import { Alert, Button, Result, Spin, Tabs, type TabsProps } from 'antd'
+import { Alert, Button, Result, Tabs, type TabsProps } from 'antd'
 import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { Link, useSearchParams } from 'react-router-dom'
 import { useCrumbs } from '../frame/crumbs'
+import { Waiting } from '../frame/Waiting'
 import { useText, useWords } from '../i18n'
 import { KubeError, messageOf, type Kind, type KubeObject, type Observed } from '../kube'
 import { StateTag } from './StateTag'
@@ -38,9 +39,7 @@ export function ObjectPage({ kind, name, observed, list, tabs, actions, above, d
   const { object, loading, error, deleted } = observed
   if (loading && !object) {
     return (
-      <Spin tip={w('loading', { what: name })} delay={150}>
-        <div className="loading" />
-      </Spin>
+      <Waiting for={w('loading', { what: name })} />
     )
   }
   if (!object) {
@@ -60,7 +59,7 @@ export function ObjectPage({ kind, name, observed, list, tabs, actions, above, d
       key: 'yaml',
       label: w('yaml'),
       children: (
-        <Suspense fallback={<Spin />}>
+        <Suspense fallback={<Waiting for={w('loading', { what: 'YAML' })} />}>
           <YamlPanel object={object} />
         </Suspense>
       ),

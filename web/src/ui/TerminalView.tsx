@@ -1,13 +1,16 @@
 /** A shell in a container; xterm comes when it is first shown. */
-import { Spin } from 'antd'
 import { lazy, Suspense } from 'react'
+import { Waiting } from '../frame/Waiting'
+import { useWords } from '../i18n'
 import type { TerminalProps } from './terminal/Terminal'
+import { words } from './words'
 
 const Terminal = lazy(() => import('./terminal/Terminal'))
 
 export function TerminalView(props: TerminalProps) {
+  const w = useWords(words)
   return (
-    <Suspense fallback={<Spin><div style={{ height: 320 }} /></Spin>}>
+    <Suspense fallback={<Waiting for={w('loadingTerminal')} height={320} />}>
       <Terminal {...props} />
     </Suspense>
   )

@@ -135,6 +135,14 @@ export const words = defineWords({
   reconnect: { zh: '重新连接', en: 'Connect again' },
   // charts
   metricsAbsent: { zh: '集群没有提供 metrics.k8s.io，无法显示用量。管理员安装 metrics-server 后即可看到。', en: 'The cluster does not serve metrics.k8s.io, so usage cannot be shown. It will be once an administrator installs metrics-server.' },
+  // parts that come when first needed
+  loadingEditor: { zh: '正在载入编辑器…', en: 'Loading the editor…' },
+  loadingLogs: { zh: '正在载入日志…', en: 'Loading the log…' },
+  loadingTerminal: { zh: '正在载入终端…', en: 'Loading the terminal…' },
+  loadingChart: { zh: '正在载入图表…', en: 'Loading the chart…' },
+  loadingQuota: { zh: '正在载入配额…', en: 'Loading the quota…' },
+  logConnecting: { zh: '连接中', en: 'Connecting' },
+  time: { zh: '时间', en: 'Time' },
   // keys and values
   showValue: { zh: '显示', en: 'Show' },
   hideValue: { zh: '隐藏', en: 'Hide' },

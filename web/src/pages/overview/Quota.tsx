@@ -3,11 +3,14 @@ import { Alert, Progress } from 'antd'
 import { useMemo } from 'react'
 import { useWords } from '../../i18n'
 import { field, isDevice, KINDS, podSum, useList, type Sum } from '../../kube'
+import { Waiting } from '../../frame/Waiting'
+import { words as common } from '../../ui/words'
 import { bars, formatAmount, WARNING_SHARE, type Bar } from './quota'
 import { words } from './words'
 
 export function Quota({ namespace }: { namespace: string }) {
   const w = useWords(words)
+  const c = useWords(common)
   const quotas = useList(KINDS.ResourceQuota, { namespace })
   const made = useMemo(() => bars(quotas.items), [quotas.items])
   if (made.length > 0) {
@@ -19,7 +22,7 @@ export function Quota({ namespace }: { namespace: string }) {
       </div>
     )
   }
-  if (quotas.loading) return null
+  if (quotas.loading) return <Waiting for={c('loadingQuota')} />
   return (
     <>
       <Alert type="info" showIcon message={w('noQuota', { project: namespace })} style={{ marginBottom: 16 }} />

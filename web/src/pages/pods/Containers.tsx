@@ -31,7 +31,7 @@ function OneContainer({ pod, container }: { pod: KubeObject; container: Containe
       <Descriptions
         size="small"
         bordered
-        column={{ xs: 1, md: 2 }}
+        column={{ xs: 1, sm: 1, md: 2, lg: 2, xl: 2, xxl: 2 }}
         items={[
           { key: 'state', label: w('state'), children: <StateTag state={{ word, tone: toneOf(word), reason, message: terminated?.message ?? waiting?.message }} /> },
           { key: 'restarts', label: w('restarts'), children: status?.restartCount ?? 0 },

@@ -1,6 +1,6 @@
 import { Alert } from 'antd'
 import { useWords } from '../../i18n'
-import { bytes, cores, podSum, type KubeObject } from '../../kube'
+import { bytes, podSum, type KubeObject } from '../../kube'
 import { Chart } from '../../ui/Chart'
 import { useUsageHistory } from '../../ui/usageHistory'
 import { words as common } from '../../ui/words'
@@ -22,7 +22,7 @@ export function Monitoring({ pod }: { pod: KubeObject }) {
   return (
     <>
       <p className="quiet">{w('sampled')}</p>
-      <Chart title="CPU" times={times} series={lines('cpu')} format={cores} />
+      <Chart title="CPU" times={times} series={lines('cpu')} format={(value) => value.toPrecision(3)} />
       <Chart title={w('memory')} times={times} series={lines('memory')} format={bytes} />
     </>
   )

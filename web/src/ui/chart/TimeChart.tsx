@@ -2,6 +2,8 @@ import { useEffect, useRef } from 'react'
 import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { useTheme } from '../../frame/theme'
+import { useWords } from '../../i18n'
+import { words } from '../words'
 
 export interface Series {
   label: string
@@ -23,7 +25,10 @@ export interface TimeChartProps {
 const LIGHT = ['#1858b8', '#b4451f', '#1a7f37', '#8b3fb5', '#007a87', '#8a5a00', '#b0256a', '#4a5563']
 const DARK = ['#7fb2ff', '#f2a65a', '#6fd08c', '#c4a7ff', '#5cc8c8', '#d9c657', '#e58fb1', '#a6adb8']
 
+const clock = (seconds: number): string => new Date(seconds * 1000).toLocaleTimeString('en-GB')
+
 export default function TimeChart({ title, times, series, format = (value) => value.toPrecision(3), height = 220 }: TimeChartProps) {
+  const w = useWords(words)
   const host = useRef<HTMLDivElement>(null)
   const chart = useRef<UPlot>(undefined)
   const chosenTheme = useTheme()
@@ -43,7 +48,7 @@ export default function TimeChart({ title, times, series, format = (value) => va
         height,
         cursor: { sync: { key: 'danlu' } },
         series: [
-          {},
+          { label: w('time'), value: (_: UPlot, seconds: number | null) => (seconds === null ? '-' : clock(seconds)) },
           ...series.map((each, index) => ({
             label: each.label,
             stroke: colours[index % colours.length]!,
@@ -54,7 +59,7 @@ export default function TimeChart({ title, times, series, format = (value) => va
           })),
         ],
         scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.1, 1e-9)] } },
-        axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(text) }],
+        axes: [{ ...axis, values: (_, ticks) => ticks.map(clock), space: 80 }, { ...axis, size: 76, values: (_, ticks) => ticks.map(text) }],
       },
       data,
       host.current!,
@@ -67,7 +72,7 @@ export default function TimeChart({ title, times, series, format = (value) => va
       made.destroy()
     }
     // eslint-disable-next-line react-hooks/exhaustive-deps -- data are set below
-  }, [shape, chosenTheme, height, title])
+  }, [shape, chosenTheme, height, title, w])
 
   useEffect(() => chart.current?.setData(data))
 

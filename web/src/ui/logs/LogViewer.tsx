@@ -167,7 +167,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
         {wanted && <span className="quiet">{found.length > 0 ? w('matches', { at: at + 1, count: found.length }) : w('noMatches')}</span>}
         <span className="grow" />
         <Typography.Text type="secondary" aria-live="off">
-          {w('lines', { count: count.toLocaleString() })} · {w(live ? 'logLive' : 'logEnded')}
+          {w('lines', { count: count.toLocaleString() })} · {w(live ? 'logLive' : states.every((state) => state.at === 'ended') && states.length > 0 ? 'logEnded' : 'logConnecting')}
         </Typography.Text>
         <label className="row">
           <Switch size="small" checked={follow} onChange={setFollow} /> {w('follow')}
