@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.running import ORDINARY, Danlu
+from tests.running import ORDINARY, ROOT, Danlu
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 ACCOUNT = ORDINARY if os.geteuid() == 0 else None
+KINDS = ROOT / "src/danlu/kinds"
 
 OBJECTS = """
 apiVersion: v1
@@ -205,3 +206,65 @@ def test_degraded_exec_and_logs(degraded: Danlu) -> None:
     assert degraded.kubectl("logs", "sleeper") == "begun\n"
     assert degraded.kubectl("exec", "sleeper", "--", "echo", "hi") == "hi\n"
     degraded.kubectl("delete", "pod", "sleeper")
+
+
+# -- the platform's kinds
+
+
+SAY = ["python3", "-c", "import os; print('I am', os.environ.get('TF_CONFIG') or os.environ['RANK'])"]
+
+
+def replica(container: str) -> dict[str, Any]:
+    return {"template": {"spec": {"containers": [{"name": container, "image": "python", "command": SAY}]}}}
+
+
+JOBS = {
+    "pytorchjob": ("kubeflow.org/v1", "PyTorchJob", {
+        "pytorchReplicaSpecs": {role: {"replicas": 1, **replica("pytorch")} for role in ("Master", "Worker")},
+    }),
+    "tfjob": ("kubeflow.org/v1", "TFJob", {"tfReplicaSpecs": {"Worker": {"replicas": 2, **replica("tensorflow")}}}),
+    "pytorchtrainingjob": ("batch.tensorstack.dev/v1beta1", "PyTorchTrainingJob", {
+        "scheduler": {"t9kScheduler": {"queue": "default"}},
+        "replicaSpecs": [{"type": "worker", "replicas": 2, **replica("pytorch")}],
+    }),
+    "tensorflowtrainingjob": ("batch.tensorstack.dev/v1beta1", "TensorFlowTrainingJob", {
+        "replicaSpecs": [{"type": "worker", "replicas": 2, **replica("tensorflow")}],
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", JOBS)
+def test_jobs_of_every_kind_run(danlu: Danlu, kind: str) -> None:
+    version, name, spec = JOBS[kind]
+    body = {"apiVersion": version, "kind": name, "metadata": {"name": f"every-{kind}"}, "spec": spec}
+    danlu.kubectl("create", "-f", "-", stdin=json.dumps(body))
+
+    def ended() -> bool:
+        status = json.loads(danlu.kubectl("get", kind, f"every-{kind}", "-o", "json")).get("status") or {}
+        true = [one["type"] for one in status.get("conditions") or () if one["status"] == "True"]
+        assert "Failed" not in true, status
+        return status.get("phase") == "Succeeded" or "Succeeded" in true
+
+    danlu.wait(f"{name} to succeed", ended)
+    label = "job-name" if "kubeflow" in version else "tensorstack.dev/owner-name"
+    said = danlu.kubectl("logs", "-l", f"{label}=every-{kind},job-role=master")
+    assert said.startswith("I am "), said
+    assert f"every-{kind}" in danlu.kubectl("get", "danlu", "-o", "name")
+
+
+def test_a_notebook_or_tensorboard_without_its_program_names_what_mends_it(danlu: Danlu) -> None:
+    """This account has built no environment: the message leads to the command that does."""
+    claim = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "mnist"}, "spec": claim}
+    danlu.kubectl("apply", "-f", "-", stdin=json.dumps(body))
+    for kind, environment in (("notebook", "torch"), ("tensorboard", "tensorflow")):
+        danlu.kubectl("apply", "-f", str(KINDS / kind / "example.yaml"))
+
+        def told(kind: str = kind, environment: str = environment) -> bool:
+            found = danlu.kubectl(
+                "get", kind, "mnist", "-o", "jsonpath={.status.conditions[?(@.type=='Ready')].message}"
+            )
+            return f"`danlu images build {environment}`" in found
+
+        danlu.wait(f"{kind} to say what is missing", told)
+        danlu.kubectl("delete", kind, "mnist")

@@ -323,6 +323,9 @@ class PodWorker:
             with contextlib.suppress(ProcessError, OSError):
                 self._took_off(member, await starting)
             raise
+        if image.note and container.exit is not None and not container.started_at:
+            # The likely reason why its program is not there, and the command that mends it.
+            container.exit = {**container.exit, "message": f"{container.exit['message']}. {image.note}"}
         self._took_off(member, container)
         if view.is_running:
             await self._after_start(member)
