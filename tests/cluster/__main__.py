@@ -69,7 +69,8 @@ def main() -> int:
 def prepared() -> Cluster:
     """Raises Trouble when this machine cannot have a cluster."""
     machine.prepare()
-    return Cluster(new_place(), build_programs())
+    path = build_programs()
+    return Cluster(new_place(), path)
 
 
 def up(cluster: Cluster) -> int:

@@ -21,6 +21,10 @@ WEIGHT = 8192  # of all containers together, where one process beside them has 1
 CGROUPS = Path("/sys/fs/cgroup")
 SHARED = (Path("/run/containerd"), Path("/var/lib/cni"), Path("/var/log/containers"))
 """Folders outside the cluster's own that its programs write into, whatever they are told."""
+PROGRAMS = {
+    "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "containerd",
+    "containerd-shim-runc-v2", "coredns", "local-path-provisioner", "kwok",
+}  # fmt: skip
 ENDING_S = 20.0
 
 
@@ -67,8 +71,7 @@ def left(place: Place) -> list[str]:
     found += [f"cgroup {root / place.name}" for root in cgroup_roots() if (root / place.name).exists()]
     if place.namespace_file.exists():
         found.append(f"network namespace {place.name}")
-    before = json.loads((place.folder / "before.json").read_text())
-    more = [line for line in rules() if line not in before["rules"]]
+    more = [line for line in rules() if line not in _before(place)["rules"]]
     found += [f"iptables rule or link of this machine: {line}" for line in more]
     found += [f"file {path}" for path in outside(place)]
     if not found:
@@ -97,7 +100,7 @@ def rules() -> list[str]:
 
 
 def processes(place: Place) -> dict[int, str]:
-    """Everything that runs in the cluster's cgroups, in its network, or was started with its folder in the words."""
+    """Everything that runs in the cluster's cgroups or in its network, and its programs wherever they are."""
     ours = os.getpid()
     network = place.namespace_file.stat().st_ino if place.namespace_file.exists() else -1
     family = _ancestors(ours)
@@ -110,7 +113,7 @@ def processes(place: Place) -> dict[int, str]:
             if not words:
                 continue  # a kernel thread or a zombie
             inside = (entry / "ns/net").stat().st_ino == network or place.name in (entry / "cgroup").read_text()
-            if inside or f"{place.folder}/" in words:
+            if inside or (Path(words.split()[0]).name in PROGRAMS and f"{place.folder}/" in words):
                 found[int(entry.name)] = words
     return found
 
@@ -162,12 +165,16 @@ def _shim_sockets(place: Place) -> list[Path]:
 
 
 def _remove_empty_shared(place: Place) -> None:
-    try:
-        before = json.loads((place.folder / "before.json").read_text())["shared"]
-    except OSError:
-        return
     for path in SHARED:
-        if str(path) not in before:
+        if str(path) not in _before(place)["shared"]:
             for folder, _, _ in os.walk(path, topdown=False):
                 with contextlib.suppress(OSError):
                     os.rmdir(folder)
+
+
+def _before(place: Place) -> dict[str, list[str]]:
+    try:
+        found: dict[str, list[str]] = json.loads((place.folder / "before.json").read_text())
+    except OSError:  # it never began
+        return {"shared": [str(path) for path in SHARED], "rules": rules()}
+    return found
