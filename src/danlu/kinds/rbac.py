@@ -62,6 +62,6 @@ def _role(name: str, rights: Sequence[Right], joins: tuple[str, ...] = ()) -> Ob
         "metadata": {"name": name, "labels": labels},
         "rules": [
             {"apiGroups": list(right.groups), "resources": list(right.resources), "verbs": list(right.verbs)}
-            for right in dict.fromkeys(rights)
+            for right in sorted(set(rights), key=lambda one: (one.groups, one.resources, one.verbs))
         ],
     }

@@ -39,7 +39,7 @@ REGISTRY: tuple[PlatformKind, ...] = (
 # The T9k scheduler's own: only for a place where something places pods by them. A cluster has its own engine.
 T9K_SCHEDULER: tuple[PlatformKind, ...] = (queue.KIND, podgroup.KIND)
 MANAGER = "danlu"
-ESTABLISHED_SECONDS = 30.0
+ESTABLISHED_SECONDS = 90.0  # a busy control plane takes its time
 
 
 async def install(client: Client, kinds: Sequence[PlatformKind] = REGISTRY) -> None:

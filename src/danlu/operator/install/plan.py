@@ -146,6 +146,8 @@ async def _change(client: Client, wanted: Object, absent: set[str]) -> Change:
         return new  # the server would refuse even to try
     try:
         result = await apply(client, new, dry_run=True)
+    except errors.NotFound:  # a binding whose role is not there yet
+        return new
     except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
         raise Refused(f"{new.title} would be refused: {error.message}") from error
     if live is None:
