@@ -54,24 +54,18 @@ def went_on(said: str) -> None:
     assert begun[-1][1] > 0, f"it began again at the checkpoint:\n{said}"
 
 
-def test_a_killed_worker_is_replaced_and_training_goes_on(danlu: Danlu) -> None:
-    example = Example("06-elastic")
-    example.submit(danlu)
-    danlu.wait("its replicas", lambda: (get(danlu, example.job).get("status") or {}).get("tasks"))
-    names = [one["name"] for one in get(danlu, example.job)["status"]["tasks"][0]["replicas"]]
-    checkpoint_of(danlu, names[0])
-    kill(danlu, names[2])
-    said = example.ends_as_expected(danlu)
-    assert get(danlu, example.job)["status"]["backoffCount"] == 1, "one replica was made anew"
-    went_on(said)
-
-
-def test_kubeflows_elastic_policy_too(danlu: Danlu) -> None:
-    example = Example("06-elastic", "expect-kubeflow.yaml")
-    example.submit(danlu)
-    danlu.wait("its pods", lambda: "mnist-elastic-worker-2" in danlu.kubectl("get", "pods", "-o", "name"))
-    checkpoint_of(danlu, "mnist-elastic-worker-0")
-    kill(danlu, "mnist-elastic-worker-2")
-    went_on(example.ends_as_expected(danlu))
+def test_killed_workers_are_replaced_and_training_goes_on(danlu: Danlu) -> None:
+    """TensorStack's elastic job and Kubeflow's, at the same time."""
+    own, kubeflow = Example("06-elastic"), Example("06-elastic", "expect-kubeflow.yaml")
+    for example in (own, kubeflow):
+        example.submit(danlu)
+    danlu.wait("its replicas", lambda: (get(danlu, own.job).get("status") or {}).get("tasks"))
+    names = [one["name"] for one in get(danlu, own.job)["status"]["tasks"][0]["replicas"]]
+    for workers in (names, [f"mnist-elastic-worker-{index}" for index in range(3)]):
+        checkpoint_of(danlu, workers[0])
+        kill(danlu, workers[2])
+    went_on(own.ends_as_expected(danlu))
+    assert get(danlu, own.job)["status"]["backoffCount"] == 1, "one replica was made anew"
+    went_on(kubeflow.ends_as_expected(danlu))
     restarts = "jsonpath={.status.containerStatuses[0].restartCount}"
     assert danlu.kubectl("get", "pod", "mnist-elastic-worker-2", "-o", restarts) == "1"

@@ -50,9 +50,12 @@ def test_each_replica_is_told_where_the_master_is(jobs: Jobs) -> None:
 def test_names_resolve_from_the_first_moment(jobs: Jobs) -> None:
     """A program that asks once and gives up has to find the master, and the master itself."""
     ask = "getent hosts $MASTER_ADDR"
-    stays = {"container": {"image": "busybox", "command": ["sh", "-c", f"{ask} && sleep inf"]}}
-    asks = {"container": {"image": "busybox", "command": ["sh", "-c", ask]}}
-    roles = {"Master": role("PyTorchJob", "", **stays), "Worker": role("PyTorchJob", "", 3, "Never", **asks)}
+    stays = {"image": "busybox", "command": ["sh", "-c", f"{ask} && sleep inf"]}
+    asks = {"image": "busybox", "command": ["sh", "-c", ask]}
+    roles = {
+        "Master": role("PyTorchJob", "", container=stays),
+        "Worker": role("PyTorchJob", "", 3, "Never", container=asks),
+    }
     what = jobs.submit(job("PyTorchJob", "asks", roles))
     ended = ("Succeeded", "Failed")
 
