@@ -100,7 +100,7 @@ class _Channel:
                 await self._put(str(number))
 
     async def lines(self, number: int, whole: bytes) -> None:
-        await self._put(f"{number}\n{whole.decode()}")
+        await self._put(f"{number}\n{whole.decode(errors='replace')}")
 
     async def status(self, number: int, body: bytes) -> None:
         await self._put(f"{number}!{body.decode(errors='replace')}")
@@ -140,6 +140,8 @@ class _Lines:
         if end:
             whole, self._rest = self._rest[:end], self._rest[end:]
             await self._channel.lines(self._number, whole)
+        if self._rest and not message.get("more_body"):  # a followed log may end without a newline
+            await self._channel.lines(self._number, self._rest + b"\n")
 
     def _whole_status(self) -> bytes:
         if self._rest.startswith(b"{"):

@@ -39,6 +39,7 @@ export default function SignIn({ ways, expired, onSignedIn }: Props) {
         <Typography.Title level={1} style={{ fontSize: 24, marginTop: 8 }}>
           {w('product')}
         </Typography.Title>
+        {new URLSearchParams(location.search).get('problem') === 'link' && <Alert type="warning" showIcon message={w('oldLink')} style={{ marginBottom: 16 }} />}
         {expired && <Alert type="info" showIcon message={w('expired')} style={{ marginBottom: 16 }} />}
         {ways.includes('token') && (
           <Form layout="vertical" onFinish={(values: { token: string }) => void submit(values)} requiredMark={false}>

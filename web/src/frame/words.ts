@@ -62,6 +62,7 @@ export const words = defineWords({
   tokenMissing: { zh: '请输入令牌', en: 'A token is needed' },
   tokenRefused: { zh: '令牌不正确或已过期：{message}', en: 'The token is wrong or has expired: {message}' },
   tokenHint: { zh: '忘记了令牌？在运行丹炉的机器上执行 danlu status。', en: 'Lost the token? Run danlu status on the machine where Danlu runs.' },
+  oldLink: { zh: '这个链接已经失效。请使用 danlu up 最近一次输出的链接，或在下面输入令牌。', en: 'That link is no longer good. Use the one that danlu up printed last, or paste the token below.' },
   oidc: { zh: '使用单点登录', en: 'Sign in with single sign-on' },
   expired: { zh: '登录已过期，请重新登录；之后会回到刚才的页面。', en: 'Your sign-in has expired. Sign in again and you are back on the same page.' },
   serverGone: { zh: '服务器没有响应：{message}', en: 'The server does not answer: {message}' },

@@ -10,6 +10,8 @@ import { lineBatches, noticeSignedOut, request, webSocketUrl } from './http'
 import type { Status } from './types'
 
 interface Listener {
+  /** The server has the request. */
+  open: () => void
   lines: (lines: string[]) => void
   end: (error?: Error) => void
 }
@@ -80,6 +82,7 @@ export function openStream(path: string, listener: Listener): () => void {
     if (open && socket) {
       streams.set(id, { ...listener, path, rest: '' })
       socket.send(JSON.stringify({ open: id, path }))
+      listener.open()
     } else if (available) {
       listener.end(new Unreachable())
     } else {
@@ -96,6 +99,7 @@ async function overHttp(path: string, listener: Listener, signal: AbortSignal): 
   try {
     const response = await request(path, { signal })
     if (available === undefined) available = false // the server answers, but has no channel
+    listener.open()
     if (response.body) for await (const lines of lineBatches(response.body)) listener.lines(lines)
     listener.end()
   } catch (error) {

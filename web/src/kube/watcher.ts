@@ -16,9 +16,11 @@ export interface Snapshot {
   readonly error: Error | undefined
 }
 
-const PAGE = 500
+const FIRST_PAGE = 500 // objects: on the screen soon
+const PAGE = 2_500 // then few round trips
 const FIRST_WAIT_MS = 250
 const LONGEST_WAIT_MS = 10_000
+const TOO_SHORT_MS = 1_000 // a watch that ends sooner is a failure, or it would be asked for without pause
 
 export class Watcher {
   private current: Snapshot = { list: EMPTY_LIST, loading: true, partial: false, error: undefined }
@@ -29,6 +31,7 @@ export class Watcher {
   private running = false
   private failures = 0
   private round = 0
+  private openedAt = 0
   private timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(
@@ -86,7 +89,7 @@ export class Watcher {
     let version = ''
     try {
       do {
-        const page: KubeList = await requestJson(withQuery(this.path, { limit: PAGE, continue: next }))
+        const page: KubeList = await requestJson(withQuery(this.path, { limit: next ? PAGE : FIRST_PAGE, continue: next }))
         if (round !== this.round) return
         for (const item of page.items ?? []) objects.push(this.named(item))
         version = page.metadata.resourceVersion
@@ -113,7 +116,11 @@ export class Watcher {
       allowWatchBookmarks: true,
       resourceVersion: this.current.list.resourceVersion,
     })
+    this.openedAt = Date.now()
     this.stopStream = openStream(path, {
+      open: () => {
+        if (round === this.round) reportFound(this.path)
+      },
       lines: (lines) => {
         if (round === this.round) this.take(lines)
       },
@@ -121,8 +128,9 @@ export class Watcher {
         if (round !== this.round) return
         this.stopStream = undefined
         this.flush()
-        if (error) this.failed(error)
-        else this.again(round)
+        if (error) return this.failed(error)
+        this.failures = Date.now() - this.openedAt < TOO_SHORT_MS ? this.failures + 1 : 0
+        this.again(round)
       },
     })
   }

@@ -16,6 +16,7 @@ export interface LogSource {
 export type SourceState = { at: 'connecting' | 'live' | 'ended' } | { at: 'waiting'; message: string }
 
 const RETRY_MS = 2_000
+const MOST_OWN = 2 // connections of our own; the page needs the others
 
 export class LogReader {
   readonly lines: SourceLines[]
@@ -49,6 +50,7 @@ export class LogReader {
   private async read(index: number): Promise<void> {
     const source = this.sources[index]!
     const { signal } = this.ending
+    let received = 0 // bytes; a log only grows, so after a lost connection reading goes on behind them
     while (!signal.aborted) {
       try {
         const body = await openLog(source.namespace, source.pod, {
@@ -57,13 +59,19 @@ export class LogReader {
           previous: source.previous ?? false,
           timestamps: this.sources.length > 1,
           signal,
+          shared: this.sources.length > MOST_OWN,
         })
         this.states[index] = { at: 'live' }
         const reader = body.getReader()
+        let skip = received
         for (;;) {
           const { done, value } = await reader.read()
           if (done) break
-          this.lines[index]!.append(value)
+          const fresh = value.subarray(Math.min(skip, value.length))
+          skip -= value.length - fresh.length
+          if (fresh.length === 0) continue
+          received += fresh.length
+          this.lines[index]!.append(fresh)
           this.tell()
         }
         this.lines[index]!.finish()
@@ -72,12 +80,6 @@ export class LogReader {
         return
       } catch (error) {
         if (signal.aborted) return
-        // Started reading and lost the connection: what is shown stays; reading again would show it twice.
-        if (this.lines[index]!.count > 0) {
-          this.states[index] = { at: 'waiting', message: messageOf(error) }
-          this.tell()
-          return
-        }
         this.states[index] = { at: 'waiting', message: messageOf(error) }
         this.tell()
         if (error instanceof KubeError && (error.notFound || error.forbidden)) return
