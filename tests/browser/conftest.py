@@ -1,0 +1,76 @@
+"""A real Chromium before a real `danlu up`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.browser.person import LOCALES, Person
+from tests.running import ROOT, Danlu
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="session")
+def pages() -> None:
+    if not (ROOT / "src/danlu/console/static/index.html").exists():
+        pytest.skip("the console's pages are not built: scripts/build")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: scripts/setup --dev")
+    path = next((found for name in CHROMIUMS if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip(f"no Chromium on PATH ({', '.join(CHROMIUMS)})")
+    with sync_api.sync_playwright() as playwright:
+        flags = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses to run as root without
+        browser = playwright.chromium.launch(executable_path=path, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def danlu(make_danlu: Callable[..., Danlu], pages: None) -> Danlu:
+    """Seed 004's workers ask for two cores each: a node may promise more than the machine has."""
+    return make_danlu("--nodes", "big:cpu=16,memory=24Gi")
+
+
+@pytest.fixture(scope="module")
+def link(danlu: Danlu) -> str:
+    return str(json.loads(danlu.command("status", "--json").stdout)["console"])
+
+
+@pytest.fixture
+def new_person(chromium: Any, link: str, request: pytest.FixtureRequest) -> Iterator[Callable[[str], Person]]:
+    made: list[Person] = []
+
+    def make(language: str) -> Person:
+        context = chromium.new_context(
+            locale=LOCALES[language],
+            viewport={"width": 1280, "height": 800},
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        made.append(Person(context, language, link, bool(request.config.getoption("--rewrite"))))
+        return made[-1]
+
+    yield make
+    for person in made:
+        person.context.close()
+        assert not person.problems, person.problems
+
+
+@pytest.fixture
+def person(new_person: Callable[[str], Person], language: str) -> Person:
+    found = new_person(language)
+    found.sign_in()
+    return found
+
+
+@pytest.fixture(params=["zh", "en"])
+def language(request: pytest.FixtureRequest) -> str:
+    return str(request.param)

@@ -1,0 +1,49 @@
+"""What a person does in JupyterLab, which the console has opened in a tab of its own."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+TRAINING_MS = 400_000
+
+
+class JupyterLab:
+    def __init__(self, page: Page) -> None:
+        """`page` may still say that the notebook is starting: it opens by itself."""
+        self.page = page
+        expect(page.locator("#jupyter-main-logo, #jp-MainLogo").first).to_be_visible(timeout=180_000)
+
+    def run_in_a_cell(self, code: str, until: str) -> str:
+        """Notebook > Python 3, paste, run; what the cell has printed when `until` appears in it."""
+        self._launch("Notebook", "Python 3")
+        cell = self.page.locator(".jp-NotebookPanel:visible .jp-CodeCell .cm-content").first
+        cell.click()
+        self._paste(code)
+        self.page.locator(".jp-NotebookPanel:visible [data-command='notebook:run-cell-and-select-next']").first.click()
+        output = self.page.locator(".jp-NotebookPanel:visible .jp-OutputArea").first
+        expect(output).to_contain_text(until, timeout=TRAINING_MS)
+        return output.inner_text()
+
+    def write_a_file(self, name: str, content: str) -> None:
+        """Other > Python File, paste, save under its name."""
+        self._launch("Other", "Python File")
+        editor = self.page.locator(".jp-FileEditor:visible .cm-content").first
+        editor.click()
+        self._paste(content)
+        self.page.keyboard.press("Control+S")
+        dialog = self.page.locator(".jp-Dialog")
+        dialog.locator("input").first.fill(name)
+        dialog.locator("button.jp-mod-accept").click()
+        expect(self.page.locator(".jp-DirListing-itemText", has_text=name)).to_be_visible()
+
+    def _launch(self, section: str, what: str) -> None:
+        if not self.page.locator(".jp-Launcher:visible").count():
+            self.page.locator(
+                "[data-command='filebrowser:create-main-launcher'], [data-command='launcher:create']"
+            ).first.click()
+        group = self.page.locator(".jp-Launcher:visible .jp-Launcher-section", has_text=section).first
+        group.locator(".jp-LauncherCard", has_text=what).first.click()
+
+    def _paste(self, text: str) -> None:
+        self.page.evaluate("text => navigator.clipboard.writeText(text)", text)
+        self.page.keyboard.press("Control+V")

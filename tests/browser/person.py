@@ -1,0 +1,132 @@
+"""Somebody at a real Chromium who reads the console in one language."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
+AXE = Path(__file__).parent.parent.parent / "web" / "node_modules" / "axe-core" / "axe.min.js"
+LOCALES = {"zh": "zh-CN", "en": "en-US"}
+WAIT_S = 60
+# What stands on the console's buttons and in its menus; the Chinese words are the documents'.
+WORDS: dict[str, dict[str, str]] = {
+    "build": {"zh": "模型构建", "en": "Model building"},
+    "overview": {"zh": "总览", "en": "Overview"},
+    "events": {"zh": "事件", "en": "Events"},
+    "quota": {"zh": "配额", "en": "Quota"},
+    "volumes": {"zh": "持久卷", "en": "Volumes"},
+    "create volume": {"zh": "创建 PVC", "en": "Create PVC"},
+    "notebooks": {"zh": "Notebook", "en": "Notebooks"},
+    "create notebook": {"zh": "创建 Notebook", "en": "Create Notebook"},
+    "jobs": {"zh": "Job", "en": "Jobs"},
+    "create job": {"zh": "创建 Job", "en": "Create Job"},
+    "tensorboards": {"zh": "TensorBoard", "en": "TensorBoards"},
+    "pods": {"zh": "Pod", "en": "Pods"},
+    "secrets": {"zh": "Secret", "en": "Secrets"},
+    "configmaps": {"zh": "ConfigMap", "en": "ConfigMaps"},
+    "nodes": {"zh": "节点", "en": "Nodes"},
+    "queues": {"zh": "队列", "en": "Queues"},
+    "name": {"zh": "名称", "en": "Name"},
+    "image": {"zh": "镜像", "en": "Image"},
+    "volume": {"zh": "存储卷", "en": "Volume"},
+    "create": {"zh": "创建", "en": "Create"},
+    "open": {"zh": "打开", "en": "Open"},
+    "preview": {"zh": "预览 YAML", "en": "Preview YAML"},
+    "replicas": {"zh": "副本", "en": "Replicas"},
+    "logs": {"zh": "日志", "en": "Logs"},
+    "refresh": {"zh": "刷新", "en": "Refresh"},
+    "language": {"zh": "语言", "en": "Language"},
+    "sign in": {"zh": "登录", "en": "Sign in"},
+    "token": {"zh": "令牌", "en": "Token"},
+}
+
+
+class Person:
+    def __init__(self, context: BrowserContext, language: str, link: str, keep_pictures: bool) -> None:
+        self.context = context
+        self.language = language
+        self.link = link
+        self.console = link.partition("/?")[0]
+        self.problems: list[str] = []
+        self._keep_pictures = keep_pictures
+        context.set_default_timeout(WAIT_S * 1000)
+        expect.set_options(timeout=WAIT_S * 1000)
+        self.page = self.watch(context.new_page())
+
+    def word(self, key: str) -> str:
+        return WORDS[key][self.language]
+
+    def watch(self, page: Page) -> Page:
+        """What goes wrong inside a page, which a person would only see in its developer tools."""
+        page.on("pageerror", lambda error: self.problems.append(f"{page.url}: {error}"))
+        page.on("console", lambda said: self._heard(page, said.type, said.text))
+        return page
+
+    def _heard(self, page: Page, kind: str, text: str) -> None:
+        # Refused requests are part of what is tested; the browser reports each.
+        if kind == "error" and page.url.startswith(self.console) and "Failed to load resource" not in text:
+            self.problems.append(f"{page.url}: {text}")
+
+    def sign_in(self) -> None:
+        self.page.goto(self.link)
+        expect(self.page.get_by_role("heading", level=1)).to_be_visible()
+        assert "token" not in self.page.url
+
+    # -- moving about
+
+    def menu(self, key: str) -> None:
+        self.page.get_by_role("menuitem", name=self.word(key), exact=True).click()
+
+    def click(self, key: str, *, within: Locator | None = None) -> None:
+        (within or self.page).get_by_role("button", name=self.word(key), exact=True).click()
+
+    def fill(self, label: str, text: str) -> None:
+        self.page.get_by_label(self.word(label), exact=True).fill(text)
+
+    def choose(self, label: str, option: str) -> None:
+        """In a list that opens below its field."""
+        self.page.get_by_role("combobox", name=self.word(label), exact=True).click()
+        self.page.locator(".ant-select-item-option").filter(has_text=option).first.click()
+
+    def row(self, name: str) -> Locator:
+        return self.page.get_by_role("row").filter(has=self.page.get_by_role("link", name=name, exact=True))
+
+    def paste(self, text: str) -> None:
+        """Into the YAML editor, in place of what is there."""
+        editor = self.page.get_by_role("dialog").locator(".cm-content")
+        editor.click()
+        self.page.keyboard.press("Control+A")
+        self.page.evaluate("text => navigator.clipboard.writeText(text)", text)
+        self.page.keyboard.press("Control+V")
+
+    def new_tab(self, button: Locator) -> Page:
+        with self.context.expect_page() as opened:
+            button.click()
+        return self.watch(opened.value)
+
+    # -- what is kept of a page
+
+    def picture(self, name: str) -> None:
+        """Of the page as it is now; into docs/images with `pytest --rewrite`."""
+        if self._keep_pictures:
+            IMAGES.mkdir(exist_ok=True)
+            self.page.screenshot(
+                path=IMAGES / f"console-{name}.{self.language}.png", animations="disabled", scale="css"
+            )
+
+    def accessible(self, what: str) -> None:
+        """axe finds nothing serious."""
+        self.page.add_script_tag(path=AXE)
+        found: dict[str, Any] = self.page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+        serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+        shown = [(one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
+        assert not serious, f"{what}: {json.dumps(shown, indent=1, ensure_ascii=False)}"
+
+
+def has(text: str) -> re.Pattern[str]:
+    return re.compile(re.escape(text))
