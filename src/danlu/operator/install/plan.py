@@ -149,7 +149,8 @@ async def _change(client: Client, wanted: Object, absent: set[str]) -> Change:
     except errors.NotFound:  # a binding whose role is not there yet
         return new
     except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
-        raise Refused(f"{new.title} would be refused: {error.message}") from error
+        why = error.message.partition("\n")[0].rstrip(":")  # after it comes a list of all rights that are lacking
+        raise Refused(f"{new.title} would be refused: {why}") from error
     if live is None:
         return new
     before, after = _shown(live), _shown(result)
