@@ -19,6 +19,7 @@ from danlu.embedded import bootstrap
 from danlu.embedded.apiserver import admission, crds
 from danlu.embedded.apiserver.addresses import ServiceAddresses
 from danlu.embedded.apiserver.admission.policies import Policies
+from danlu.embedded.apiserver.admission.webhooks import Webhooks
 from danlu.embedded.apiserver.app import App, pages
 from danlu.embedded.apiserver.auth import kubeconfig
 from danlu.embedded.apiserver.auth.authenticate import Authenticator
@@ -111,7 +112,14 @@ class Cluster:
         ]
         chain = admission.standard_chain(store, authorizer, further)
         server = Server(
-            store, registry, authorizer, Authenticator(authorizer, accounts, static), chain, pages(), Metrics()
+            store,
+            registry,
+            authorizer,
+            Authenticator(authorizer, accounts, static),
+            chain,
+            pages(),
+            Metrics(),
+            Webhooks(store, registry),
         )
         crds.CustomKinds(store, registry)
         return server

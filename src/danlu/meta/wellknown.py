@@ -59,6 +59,12 @@ VALIDATING_POLICY_BINDING = Kind(
 )
 MUTATING_POLICY = Kind(*_ADMISSION, "MutatingAdmissionPolicy", "mutatingadmissionpolicies", False)
 MUTATING_POLICY_BINDING = Kind(*_ADMISSION, "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", False)
+VALIDATING_WEBHOOKS = Kind(
+    *_ADMISSION, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", False, (), ("api-extensions",)
+)
+MUTATING_WEBHOOKS = Kind(
+    *_ADMISSION, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", False, (), ("api-extensions",)
+)
 FLOW_SCHEMA = Kind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas", False)
 PRIORITY_LEVEL = Kind(
     "flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration", "prioritylevelconfigurations", False

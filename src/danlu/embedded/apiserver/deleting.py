@@ -147,21 +147,17 @@ async def remove(call: Call, served: ServedKind, stored: Stored, options: Option
     """(whether the object is gone now, its last state)."""
     store = call.server.store
     obj = encoding.object_of(served, stored)
-    call.server.admission.validate(
-        Attributes(
-            "DELETE",
-            served,
-            stored.namespace,
-            stored.name,
-            "",
-            None,
-            obj,
-            call.user,
-            options.dry_run,
-            call.warnings,
-            options.raw or {},
-        )
-    )
+    where = (served, stored.namespace, stored.name, "")
+    attributes = Attributes("DELETE", *where, None, obj, call.user, options.dry_run, call.warnings, options.raw or {})
+    if call.server.webhooks.concerns(attributes):
+        await call.server.webhooks.mutate(attributes)
+        await call.server.webhooks.validate(attributes)
+        newest = store.latest(served.key, stored.namespace, stored.name)
+        if newest is None:
+            raise NotFound.of(served.kind.plural, stored.name, served.kind.group)
+        stored, obj = newest, encoding.object_of(served, newest)
+        attributes.old = obj
+    call.server.admission.validate(attributes)
     _check_preconditions(served, obj, options)
     meta = obj["metadata"]
     grace = served.grace(obj, options.grace)

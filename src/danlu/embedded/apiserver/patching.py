@@ -8,7 +8,7 @@ from danlu.embedded.apiserver import decoding, encoding, options, writing
 from danlu.embedded.apiserver.negotiation import decode_body
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import ServedKind
-from danlu.errors import BadRequest, NotFound, UnsupportedMediaType
+from danlu.errors import BadRequest, Conflict, NotFound, UnsupportedMediaType
 from danlu.meta import clock
 from danlu.meta.fields import forbidden, required
 from danlu.meta.kind import Object
@@ -109,7 +109,10 @@ async def _server_side_apply(call: Call, served: ServedKind) -> Response:
     writing.keep_identity(call, served, new, old)
     if _same_but_times(new, old):
         return encoding.one(call, served, stored, 200)
-    pending = writing.update_object(call, served, new, old, by, applied=True)
+    try:
+        pending = await writing.update_object(call, served, new, old, by, applied=True)
+    except writing.Overtaken:
+        raise Conflict.of_version(kind.plural, call.name, kind.group) from None
     return encoding.one(call, served, await writing.finish(pending, stored), 200)
 
 

@@ -20,6 +20,7 @@ from danlu.meta.names import is_valid_path_segment
 
 if TYPE_CHECKING:
     from danlu.embedded.apiserver.admission import Chain
+    from danlu.embedded.apiserver.admission.webhooks import Webhooks
     from danlu.embedded.apiserver.auth.authenticate import Authenticator
     from danlu.embedded.apiserver.auth.rbac import Authorizer
     from danlu.embedded.apiserver.metrics import Metrics
@@ -56,6 +57,7 @@ class Server:
         admission: Chain,
         pages: dict[str, Handler],
         metrics: Metrics,
+        webhooks: Webhooks,
     ) -> None:
         self.store = store
         self.registry = registry
@@ -64,6 +66,7 @@ class Server:
         self.admission = admission
         self.pages = pages  # everything that is not a resource: /version, /healthz, /openapi/v3 …
         self.metrics = metrics
+        self.webhooks = webhooks
         self.snapshots = reading.Snapshots()
         self.node_streams: dict[str, NodeStreams] = {}  # by node: logs, exec, attach, connections to pods
         self.node_usage: NodeUsage | None = None  # of all nodes that run pods

@@ -79,11 +79,16 @@ async def create_object(
     where = (served, call.namespace, meta.get("name", ""), "")
     attributes = Attributes("CREATE", *where, obj, None, call.user, call.dry_run, call.warnings, {})
     call.server.admission.mutate(attributes)
+    hooks = call.server.webhooks if call.server.webhooks.concerns(attributes) else None
+    if hooks is not None:
+        await hooks.mutate(attributes)
     native = not served.free_finalizers
     errors = validate_metadata(meta, served.kind.namespaced, served.name_errors, native=native) + served.validate(obj)
     if errors:
         raise invalid_error(_shown_kind(served), meta.get("name", ""), errors)
     call.warnings.extend(served.warnings(obj))
+    if hooks is not None:
+        await hooks.validate(attributes)
     call.server.admission.validate(attributes)
     _require_new(call, served, meta)
     if call.dry_run:
@@ -114,13 +119,21 @@ async def update(call: Call) -> Response:
 
 async def change(call: Call, served: ServedKind, make: Make) -> Stored | Object:
     """Replaces one object by `make(old)`, with all rules of an update."""
+    while True:
+        try:
+            return await _changed_once(call, served, make)
+        except Overtaken:
+            continue
+
+
+async def _changed_once(call: Call, served: ServedKind, make: Make) -> Stored | Object:
     stored = call.server.store.latest(served.key, call.namespace, call.name)
     if stored is None:
         raise NotFound.of(served.kind.plural, call.name, served.kind.group)
     old = encoding.object_of(served, stored)
     new = make(encoding.object_of(served, stored))
     keep_identity(call, served, new, old)
-    return await finish(update_object(call, served, new, old, options.manager(call)), stored)
+    return await finish(await update_object(call, served, new, old, options.manager(call)), stored)
 
 
 async def finish(pending: asyncio.Future[Stored] | Object | None, stored: Stored) -> Stored | Object:
@@ -130,10 +143,18 @@ async def finish(pending: asyncio.Future[Stored] | Object | None, stored: Stored
     return await pending if isinstance(pending, asyncio.Future) else pending
 
 
-def update_object(
+class Overtaken(Exception):
+    """While webhooks were asked, somebody else changed the object."""
+
+
+async def update_object(
     call: Call, served: ServedKind, new: Object, old: Object, by: str, applied: bool = False
 ) -> asyncio.Future[Stored] | Object | None:
-    """The synchronous heart of every change. None: nothing would change, so nothing is written."""
+    """The heart of every change. None: nothing would change, so nothing is written.
+
+    It awaits only webhooks. Where there are none to ask, it runs through like a plain function; else it raises
+    Overtaken if the object has changed meanwhile.
+    """
     store = call.server.store
     prepare, validate = _rules(served, call.subresource)
     schema = served.schema()
@@ -145,11 +166,19 @@ def update_object(
     where = (served, call.namespace, call.name, call.subresource)
     attributes = Attributes("UPDATE", *where, new, old, call.user, call.dry_run, call.warnings, {})
     call.server.admission.mutate(attributes)
+    hooks = call.server.webhooks if call.server.webhooks.concerns(attributes) else None
+    if hooks is not None:
+        await hooks.mutate(attributes)
     errors = validate_metadata_update(new["metadata"], old["metadata"], native=not served.free_finalizers)
     errors += validate(new, old)
     if errors:
         raise invalid_error(_shown_kind(served), call.name, errors)
     call.warnings.extend([] if call.subresource else served.warnings(new))
+    if hooks is not None:
+        await hooks.validate(attributes)
+        newest = store.latest(served.key, call.namespace, call.name)
+        if newest is None or str(newest.revision) != old["metadata"]["resourceVersion"]:
+            raise Overtaken
     call.server.admission.validate(attributes)
     if new == old:
         return None

@@ -44,6 +44,7 @@ from danlu.embedded.builtin import (
     serviceaccount,
     statefulset,
     storageclass,
+    webhookconfigurations,
 )
 
 BUILTINS: tuple[ServedKind, ...] = (
@@ -82,6 +83,7 @@ BUILTINS: tuple[ServedKind, ...] = (
     customresourcedefinition.SERVED,
     certificatesigningrequest.SERVED,
     *admissionpolicies.SERVED,
+    *webhookconfigurations.SERVED,
     *flowcontrol.SERVED,
     *metrics.SERVED,
 )

@@ -74,14 +74,14 @@ def validate_validating(obj: Object) -> list[FieldError]:
         )
     for index, validation in enumerate(validations):
         path = f"spec.validations[{index}]"
-        errors += _expression_errors(validation.get("expression"), f"{path}.expression")
+        errors += expression_errors(validation.get("expression"), f"{path}.expression")
         if validation.get("messageExpression"):
-            errors += _expression_errors(validation["messageExpression"], f"{path}.messageExpression")
+            errors += expression_errors(validation["messageExpression"], f"{path}.messageExpression")
         reason = validation.get("reason")
         if reason and reason not in REASONS:
             errors.append(not_supported(f"{path}.reason", reason, sorted(REASONS)))
     for index, one in enumerate(spec.get("auditAnnotations") or ()):
-        errors += _expression_errors(one.get("valueExpression"), f"spec.auditAnnotations[{index}].valueExpression")
+        errors += expression_errors(one.get("valueExpression"), f"spec.auditAnnotations[{index}].valueExpression")
     return errors
 
 
@@ -108,7 +108,7 @@ def validate_mutating(obj: Object) -> list[FieldError]:
         if mutation.get(wanted[kind]) is None:
             errors.append(required(f"{path}.{wanted[kind]}", f"must be specified when patchType is {kind}"))
         else:
-            errors += _expression_errors(mutation_text(mutation), place, messages=True)
+            errors += expression_errors(mutation_text(mutation), place, messages=True)
     return errors
 
 
@@ -123,7 +123,7 @@ def _policy_errors(spec: Object) -> list[FieldError]:
     if constraints is None:
         errors.append(required("spec.matchConstraints"))
     else:
-        errors += _constraint_errors(constraints, "spec.matchConstraints")
+        errors += constraint_errors(constraints, "spec.matchConstraints")
         if not constraints.get("resourceRules"):
             errors.append(required("spec.matchConstraints.resourceRules"))
     for field in ("matchConditions", "variables"):
@@ -135,11 +135,11 @@ def _policy_errors(spec: Object) -> list[FieldError]:
             elif name in seen:
                 errors.append(invalid(f"{path}.name", name, "must be unique"))
             seen.add(name)
-            errors += _expression_errors(one.get("expression"), f"{path}.expression", messages=field == "variables")
+            errors += expression_errors(one.get("expression"), f"{path}.expression", messages=field == "variables")
     return errors
 
 
-def _expression_errors(text: str | None, path: str, *, messages: bool = False) -> list[FieldError]:
+def expression_errors(text: str | None, path: str, *, messages: bool = False) -> list[FieldError]:
     from danlu.meta.cel.checker import Problem
 
     if not (text or "").strip():
@@ -151,7 +151,7 @@ def _expression_errors(text: str | None, path: str, *, messages: bool = False) -
     return []
 
 
-def _constraint_errors(constraints: Object, path: str) -> list[FieldError]:
+def constraint_errors(constraints: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for field in ("namespaceSelector", "objectSelector"):
         errors += validate_label_selector(constraints.get(field), f"{path}.{field}")
@@ -160,11 +160,11 @@ def _constraint_errors(constraints: Object, path: str) -> list[FieldError]:
         errors.append(not_supported(f"{path}.matchPolicy", policy, ["Equivalent", "Exact"]))
     for field in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(constraints.get(field) or ()):
-            errors += _rule_errors(rule, f"{path}.{field}[{index}]")
+            errors += rule_errors(rule, f"{path}.{field}[{index}]")
     return errors
 
 
-def _rule_errors(rule: Object, path: str) -> list[FieldError]:
+def rule_errors(rule: Object, path: str) -> list[FieldError]:
     errors = [required(f"{path}.{name}") for name in ("operations", "apiGroups", "apiVersions", "resources")
               if not rule.get(name)]  # fmt: skip
     for index, operation in enumerate(rule.get("operations") or ()):
@@ -199,7 +199,7 @@ def validate_binding(obj: Object) -> list[FieldError]:
         if reference.get("parameterNotFoundAction") not in ("Allow", "Deny"):
             errors.append(required("spec.paramRef.parameterNotFoundAction"))
     if spec.get("matchResources") is not None:
-        errors += _constraint_errors(spec["matchResources"], "spec.matchResources")
+        errors += constraint_errors(spec["matchResources"], "spec.matchResources")
     return errors
 
 

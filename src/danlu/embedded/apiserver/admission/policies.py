@@ -55,7 +55,7 @@ def compile_expression(text: str, *, messages: bool = False) -> Program:
         raise Problem(str(error)) from None
 
 
-def _evaluate(program: Program, text: str, environment: Environment) -> Any:
+def evaluate(program: Program, text: str, environment: Environment) -> Any:
     from danlu.meta.cel.evaluator import BUDGET, MOST_STEPS
     from danlu.meta.cel.values import CelError
 
@@ -138,12 +138,12 @@ class Policies(Handler):
         self, policy: Policy, index: int, validation: Mapping[str, Any], program: Program, environment: Environment
     ) -> str:
         """ "" when the validation holds."""
-        if _evaluate(program, validation["expression"], environment) is True:
+        if evaluate(program, validation["expression"], environment) is True:
             return ""
         text = policy.texts[index]
         if text is not None:
             try:
-                said = _evaluate(text, "", environment)
+                said = evaluate(text, "", environment)
                 if isinstance(said, str) and said.strip() and len(said) <= LONGEST_MESSAGE and "\n" not in said.strip():
                     return said.strip()
             except PolicyError:
@@ -172,7 +172,7 @@ class Policies(Handler):
                 environment["object"] = a.obj  # as the policy before this one left it
                 if self._conditions_hold(policy, environment):
                     for mutation, program in policy.programs:
-                        change = _evaluate(program, mutation_text(mutation), {**environment, "object": a.obj})
+                        change = evaluate(program, mutation_text(mutation), {**environment, "object": a.obj})
                         _replace(a, _mutated(a, mutation, change))
             except PolicyError as error:
                 if policy.fails_closed:
@@ -198,7 +198,7 @@ class Policies(Handler):
                 yield policy, binding, self._environment(a, policy, namespace, params)
 
     def _conditions_hold(self, policy: Policy, environment: Environment) -> bool:
-        return all(_evaluate(program, text, environment) is True for text, program in policy.conditions)
+        return all(evaluate(program, text, environment) is True for text, program in policy.conditions)
 
     def _namespace(self, a: Attributes) -> Object | None:
         if not a.namespace or a.served.key == NAMESPACE.resource:
@@ -219,7 +219,7 @@ class Policies(Handler):
         }
         for name, text, program in policy.variables:
             with contextlib.suppress(PolicyError):  # whoever uses it fails; who does not is not concerned
-                environment["variables"][name] = _evaluate(program, text, environment)
+                environment["variables"][name] = evaluate(program, text, environment)
         return environment
 
     def _params(self, a: Attributes, policy: Policy, reference: Mapping[str, Any] | None) -> list[Object | None]:

@@ -6,7 +6,7 @@ from danlu.embedded.apiserver import decoding, encoding, options, patching, writ
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import ScalePaths, ServedKind
 from danlu.embedded.storage import Stored
-from danlu.errors import BadRequest, InternalError, MethodNotAllowed, NotFound
+from danlu.errors import BadRequest, Conflict, InternalError, MethodNotAllowed, NotFound
 from danlu.meta import clock, labels, objects
 from danlu.meta.fields import invalid, invalid_error
 from danlu.meta.kind import Kind, Object
@@ -64,7 +64,10 @@ async def handle(call: Call) -> Response:
         raise invalid_error(SCALE, call.name, [error])
     new = _scaled(call, served, obj, replicas)
     applied = _patch_type(call, served) == patching.APPLY_PATCH
-    pending = writing.update_object(call, served, new, obj, options.manager(call), applied)
+    try:
+        pending = await writing.update_object(call, served, new, obj, options.manager(call), applied)
+    except writing.Overtaken:
+        raise Conflict.of_version(served.kind.plural, call.name, served.kind.group) from None
     result = await writing.finish(pending, stored)
     return Response.json(
         scale_of(encoding.object_of(served, result) if isinstance(result, Stored) else result, served.scale)
