@@ -31,10 +31,15 @@ from danlu.meta.wellknown import CONFIG_MAP, EVENT, JOB, PERSISTENT_VOLUME, PERS
 from danlu.settings import default_home
 
 NAMESPACE = "default"
-TRAINING_JOB = Kind("batch.tensorstack.dev", "v1beta1", "PyTorchTrainingJob", "pytorchtrainingjobs")
+TRAINING_JOBS = tuple(
+    Kind("batch.tensorstack.dev", "v1beta1", name, f"{name.lower()}s")
+    for name in ("PyTorchTrainingJob", "TensorFlowTrainingJob", "TensorFlowJob")
+)
 TENSORBOARD = Kind("tensorstack.dev", "v1beta1", "TensorBoard", "tensorboards")
-KINDS = {kind.kind: kind for kind in (CONFIG_MAP, JOB, PERSISTENT_VOLUME_CLAIM, TRAINING_JOB)}
-PROGRESS = re.compile(r"Epoch (\d+)/(\d+)(?: \[ *(\d+)%\])?")
+KINDS = {kind.kind: kind for kind in (CONFIG_MAP, JOB, PERSISTENT_VOLUME_CLAIM, *TRAINING_JOBS)}
+MODELS = ("*.pt", "*.pth", "*.keras", "saved_model.pb")
+EPOCH = re.compile(r"Epoch (\d+)/(\d+)(?: \[ *(\d+)%\])?")
+PERCENT = re.compile(r"\[ *(\d+)%\]")
 ACCURACY = re.compile(r"accuracy\D{0,3}(\d\.\d+)", re.IGNORECASE)
 WIDTH = 30
 LOOK_S, GRACE_S = 0.2, 60.0
@@ -54,11 +59,12 @@ class Screen:
     def line(self, text: str) -> None:
         self.clear()
         print(text, flush=True)
-        found = PROGRESS.search(text)
-        if found:
+        if found := EPOCH.search(text):
             epoch, of, percent = int(found[1]), int(found[2]), found[3]
             self._done = (epoch if percent is None else epoch - 1 + int(percent) / 100) / of
             self._where = f"epoch {epoch} of {of}"
+        elif found := PERCENT.search(text):
+            self._done, self._where = int(found[1]) / 100, f"{found[1]} %"
         if told := ACCURACY.search(text):
             self.accuracy = told[1]
         self._draw()
@@ -99,11 +105,10 @@ class Screen:
 class Example(ABC):
     """One job and what belongs to it; its kind decides where the program goes and how the job tells of itself."""
 
-    kind: Kind
     pods: str  # labels of those whose log is followed
 
     def __init__(self, client: Client, job: Object, objects: list[Object]) -> None:
-        self.client, self.objects = client, objects
+        self.client, self.objects, self.kind = client, objects, KINDS[job["kind"]]
         self.name = str(job["metadata"]["name"])
 
     @abstractmethod
@@ -131,8 +136,6 @@ class Example(ABC):
 
 
 class PlainJob(Example):
-    kind = JOB
-
     def __init__(self, client: Client, job: Object, objects: list[Object]) -> None:
         super().__init__(client, job, objects)
         self.pods = f"batch.kubernetes.io/job-name={self.name}"
@@ -162,8 +165,6 @@ class PlainJob(Example):
 
 
 class TrainingJob(Example):
-    kind = TRAINING_JOB
-
     def __init__(self, client: Client, job: Object, objects: list[Object]) -> None:
         super().__init__(client, job, objects)
         self.pods = f"tensorstack.dev/owner-name={self.name},job-role=master"
@@ -174,7 +175,7 @@ class TrainingJob(Example):
             (folder / name).write_text(text)
 
     async def _status(self) -> Object:
-        found: Object = (await self.client.get(TRAINING_JOB, self.name, NAMESPACE)).get("status") or {}
+        found: Object = (await self.client.get(self.kind, self.name, NAMESPACE)).get("status") or {}
         return found
 
     async def ending(self) -> str:
@@ -191,7 +192,7 @@ class TrainingJob(Example):
             print(f"  accuracy      {screen.accuracy}")
         for folder in await self.volumes():
             made = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_mtime >= began]
-            for file in sorted(path for path in made if path.suffix in (".pt", ".pth", ".pb", ".keras")):
+            for file in sorted(path for path in made if any(path.match(one) for one in MODELS)):
                 print(f"  model         {file} ({file.stat().st_size / 1024:.0f} KiB)")
         if address := await self._tensorboard(screen):
             print(f"  TensorBoard   {address}")
@@ -271,7 +272,7 @@ async def run(manifest: Path, code: str, kubeconfig: Path) -> int:
     moving = asyncio.create_task(screen.keep_moving())
     files = [path for path in (manifest.with_name("pvc.yaml"), manifest) if path.exists()]
     objects = [obj for path in files for obj in yaml.safe_load_all(path.read_text()) if obj]
-    job = next(obj for obj in objects if obj["kind"] in (JOB.kind, TRAINING_JOB.kind))
+    job = next(obj for obj in objects if KINDS[obj["kind"]] in (JOB, *TRAINING_JOBS))
     example = (PlainJob if job["kind"] == JOB.kind else TrainingJob)(client, job, objects)
     try:
         for obj in sorted(objects, key=lambda one: one is job):  # the job last: what it needs is there then

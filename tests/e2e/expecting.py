@@ -136,7 +136,7 @@ class Example:
         wanted = self.expect.get("aggregate") or {}
         danlu.wait(
             f"{wanted}",  # those that are ended take their leave
-            lambda: wanted.items() <= get(danlu, self.job)["status"]["aggregate"].items(),
+            lambda: wanted.items() <= get(danlu, self.job)["status"].get("aggregate", {}).items(),
         )
         for file in self.expect.get("files") or ():
             danlu.kubectl("exec", "notebook", "--", "ls", f"{FOLDER}/{file}")
