@@ -202,3 +202,26 @@ def test_a_job_keeps_its_tensorboard_as_it_says_and_leaves_the_rest(danlu: Danlu
     danlu.kubectl("patch", what, "--type", "json", "-p", '[{"op":"remove","path":"/spec/tensorboardSpec"}]')
     danlu.wait("it to go", lambda: "NotFound" in danlu.run("kubectl", "get", board, check=False).stderr)
     danlu.kubectl("delete", what)
+
+
+def test_a_crash_of_danlu_changes_nothing_about_running_jobs(danlu: Danlu) -> None:
+    """Placed as a gang, by a queue: the group, the restarts and the ports are as before."""
+    queue = {"scheduler": {"t9kScheduler": {"queue": "default"}}}
+    what = submit(danlu, "survives", role("worker", SLEEP, 3, "OnFailure"), **queue)
+    danlu.wait("all of them", lambda: conditions(danlu, what).get("Running", {}).get("status") == "True")
+
+    def picture() -> tuple[object, ...]:
+        found = {name: (pod["metadata"]["uid"], pod["spec"]) for name, pod in pods(danlu, "survives").items()}
+        group = get(danlu, "podgroups.scheduler.tensorstack.dev/survives")
+        return found, group["metadata"]["uid"], get(danlu, what)["status"]["backoffCount"]
+
+    before = picture()
+    told = len(events(danlu, "survives"))
+    danlu.kill()
+    danlu.up()
+    danlu.wait("the controllers to have looked", lambda: danlu.kubectl("get", "nodes").count(" Ready ") == 1)
+    danlu.kubectl("annotate", what, "looked=once")  # one more look at it, by the new controller
+    until(danlu, what, "Running")
+    assert picture() == before
+    assert len(events(danlu, "survives")) == told
+    danlu.kubectl("delete", what)
