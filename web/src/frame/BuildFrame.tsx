@@ -95,12 +95,12 @@ export default function BuildFrame() {
       </a>
       <Layout.Header className="frame-title">
         <Button type="text" className="narrow-only" icon={<MenuOutlined />} aria-label={w('menu')} onClick={() => setMenuOpen(true)} />
-        <Link to="/" className="frame-home" aria-label={w('home')}>
+        <Link to="/" className="frame-home" aria-label={`${w('buildConsole')}: ${w('home')}`}>
           <img src="/favicon.svg" width={24} height={24} alt="" />
           <strong>{w('buildConsole')}</strong>
         </Link>
         <span className="grow" />
-        <Button type="text" icon={<SearchOutlined />} aria-label={w('search')} onClick={() => setSearching(true)}>
+        <Button type="text" icon={<SearchOutlined />} aria-label={`${w('search')} Ctrl K`} onClick={() => setSearching(true)}>
           <span className="wide-only">
             {w('search')} <kbd>Ctrl K</kbd>
           </span>

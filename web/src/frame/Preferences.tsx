@@ -22,7 +22,7 @@ export function LanguageButton() {
         onClick: ({ key }) => setLanguage(key as Language),
       }}
     >
-      <Button type="text" icon={<GlobalOutlined />} aria-label={w('language')}>
+      <Button type="text" icon={<GlobalOutlined />} aria-label={`${w('language')}: ${chosen === 'zh' ? '中文' : 'English'}`}>
         {chosen === 'zh' ? '中文' : 'English'}
       </Button>
     </Dropdown>
