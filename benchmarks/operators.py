@@ -140,16 +140,19 @@ class Operators:
         for number in range(self.rounds):
             say(f"operators, round {number + 1} of {self.rounds}: pods alone")
             with self._cluster() as cluster:
+                before = cluster.cpu()
                 self.floor.add("all_running_s", asyncio.run(self._pods(cluster)))
+                self.floor.add("cluster_cpu_s", cluster.cpu() - before)
             for one in self.contenders:
                 say(f"operators, round {number + 1} of {self.rounds}: {one.name}")
                 figures = self.figures[one.name]
                 with self._cluster() as cluster, one.start(cluster) as operator:
                     for _ in range(5):
                         figures.add("one_running_s", asyncio.run(self._one(cluster)))
-                    before = operator.cpu()
+                    before, cluster_before = operator.cpu(), cluster.cpu()
                     figures.add("all_running_s", asyncio.run(self._jobs(cluster, JOBS, REPLICAS)))
-                    figures.add("all_running_cpu_s", operator.cpu() - before)
+                    figures.add("operator_cpu_s", operator.cpu() - before)
+                    figures.add("cluster_cpu_s", cluster.cpu() - cluster_before)
                     figures.add("all_running_mb", operator.memory() / 1e6)
 
     def requests(self, jobs: int = 20) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -24,6 +26,19 @@ class Transport(Protocol):
     ) -> TransportResponse: ...
 
     async def close(self) -> None: ...
+
+
+PATIENCE: ContextVar[float] = ContextVar("patience", default=0.0)
+"""Seconds that the requests under way may wait for more urgent ones; a transport is free to send them at once."""
+
+
+@contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    token = PATIENCE.set(seconds)
+    try:
+        yield
+    finally:
+        PATIENCE.reset(token)
 
 
 def asks_for_a_stream(query: Query) -> bool:

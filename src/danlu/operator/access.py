@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import logging
 import time
 from collections import Counter, deque
 from collections.abc import Mapping
 
 from danlu import errors
-from danlu.client.transport import Query, Transport, TransportResponse, asks_for_a_stream
+from danlu.client.transport import PATIENCE, Query, Transport, TransportResponse, asks_for_a_stream
 from danlu.operator.logs import Sparingly
 
 log = logging.getLogger("danlu.operator")
 
 PLACES = 32  # requests in flight; more would only wait in the server, and each connection costs it a handshake
 PATIENT_PLACES = 8
-PATIENCE_S = 2.0
+CALM_S = 0.5
 VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 UNREACHABLE = "unreachable"
-URGENT, USUAL, PATIENT = range(3)
 
 
 class Limit:
@@ -40,76 +40,67 @@ class Limit:
 
 
 class Gate:
-    """Which requests go first when many want to: what starts pods, then what tells of them, then the rest.
+    """Which requests go first when many want to.
 
-    Patient ones (events, services) go when nothing urgent is under way, a few at a time; none waits for longer than
-    `PATIENCE_S` because of others.
+    Those that have no patience go in the order in which they come. Those that have some go a few at a time, once no
+    pod has been made or begun to run for a moment: until then the cluster is busy with starting pods, which is what
+    people wait for. None waits for others longer than its patience.
     """
 
     def __init__(self, places: int = PLACES) -> None:
         self._free = places
-        self._urgent = 0  # urgent requests in flight
-        self._patient = 0
-        self._waiting: dict[int, deque[tuple[float, asyncio.Future[None]]]] = {
-            level: deque() for level in (URGENT, USUAL, PATIENT)
-        }
+        self._patient = 0  # patient requests in flight
+        self._calm_at = 0.0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._patient_waiting: list[tuple[float, int, asyncio.Future[None]]] = []  # a heap, by when patience ends
+        self._serial = 0
 
-    async def enter(self, level: int) -> None:
-        if self._may_go(level) and not any(self._waiting[one] for one in range(level + 1)):
-            self._take(level)
-            return
+    def pods_are_starting(self) -> None:
+        self._calm_at = asyncio.get_running_loop().time() + CALM_S
+
+    async def enter(self, patience_s: float) -> None:
         loop = asyncio.get_running_loop()
+        if not patience_s and self._free > 0 and not self._waiting:
+            self._free -= 1
+            return
         turn = loop.create_future()
-        self._waiting[level].append((loop.time() + PATIENCE_S, turn))
-        if level == PATIENT:
-            loop.call_later(PATIENCE_S, self._next)
+        if patience_s:
+            self._serial += 1
+            heapq.heappush(self._patient_waiting, (loop.time() + patience_s, self._serial, turn))
+        else:
+            self._waiting.append(turn)
+        self._next()
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.leave(level)  # its place was given to it already
+                self.leave(patience_s)  # its place was given to it already
             raise
 
-    def leave(self, level: int) -> None:
+    def leave(self, patience_s: float) -> None:
         self._free += 1
-        self._urgent -= level == URGENT
-        self._patient -= level == PATIENT
+        self._patient -= patience_s > 0
         self._next()
 
-    def _may_go(self, level: int) -> bool:
-        if self._free <= 0:
-            return False
-        return level != PATIENT or (self._urgent == 0 and self._patient < PATIENT_PLACES)
-
-    def _take(self, level: int) -> None:
-        self._free -= 1
-        self._urgent += level == URGENT
-        self._patient += level == PATIENT
-
     def _next(self) -> None:
-        while (level := self._chosen()) is not None:
-            _, turn = self._waiting[level].popleft()
+        while self._free > 0 and self._waiting:
+            turn = self._waiting.popleft()
             if not turn.done():
-                self._take(level)
+                self._free -= 1
                 turn.set_result(None)
-
-    def _chosen(self) -> int | None:
-        if self._free <= 0:
-            return None
-        now = asyncio.get_running_loop().time()
-        for level, queue in self._waiting.items():
-            if queue and queue[0][0] <= now:
-                return level
-        return next((level for level, queue in self._waiting.items() if queue and self._may_go(level)), None)
-
-
-def level_of(method: str, path: str) -> int:
-    last = path.rpartition("/")[2]
-    if method == "POST" and last == "pods":
-        return URGENT
-    if method in ("POST", "PATCH") and (last in ("events", "services") or "/events/" in path):
-        return PATIENT
-    return USUAL
+        loop = asyncio.get_running_loop()
+        while self._free > 0 and self._patient_waiting:
+            now = loop.time()
+            ends, _, turn = self._patient_waiting[0]
+            if ends > now and (now < self._calm_at or self._patient >= PATIENT_PLACES):
+                if self._patient < PATIENT_PLACES:  # else the next one to leave looks again
+                    loop.call_at(min(ends, self._calm_at), self._next)
+                return
+            heapq.heappop(self._patient_waiting)
+            if not turn.done():
+                self._free -= 1
+                self._patient += 1
+                turn.set_result(None)
 
 
 class Access:
@@ -121,7 +112,7 @@ class Access:
         self._transport = transport
         self._server = server
         self._limit = limit
-        self._gate = Gate()
+        self.gate = Gate()
         self._sparingly = Sparingly(log)
 
     async def request(
@@ -129,13 +120,15 @@ class Access:
     ) -> TransportResponse:
         if asks_for_a_stream(query):
             return await self._send("watch", method, path, query, headers, body)
-        level = level_of(method, path)
-        await self._gate.enter(level)
+        patience_s = PATIENCE.get()
+        if method == "POST" and path.endswith("/pods"):
+            self.gate.pods_are_starting()
+        await self.gate.enter(patience_s)
         try:
             await self._limit.wait()
             return await self._send(VERBS.get(method, method.lower()), method, path, query, headers, body)
         finally:
-            self._gate.leave(level)
+            self.gate.leave(patience_s)
 
     async def _send(
         self, verb: str, method: str, path: str, query: Query, headers: Mapping[str, str], body: bytes

@@ -98,7 +98,13 @@ class Operator:
 
     async def _lead(self) -> None:
         settings = self.settings
-        self.supervision = Supervision(self.client, settings.kinds, settings.platform, settings.namespaces)
+        self.supervision = Supervision(
+            self.client,
+            settings.kinds,
+            settings.platform,
+            settings.namespaces,
+            pod_began=self.access.gate.pods_are_starting,
+        )
         _calm_garbage_collection()
         try:
             await self.supervision.run()

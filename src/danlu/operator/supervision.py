@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import orjson
 
 from danlu import errors
 from danlu.client.client import Client
 from danlu.kinds.platform import PlatformKind, PlatformSettings
-from danlu.meta.kind import Kind
+from danlu.meta import owners
+from danlu.meta.kind import Kind, Object
+from danlu.meta.wellknown import POD
 from danlu.runtime.controller import Controller
 from danlu.runtime.manager import Manager
 
@@ -24,9 +26,16 @@ class Supervision:
     """Of all kinds, in all namespaces or in those named."""
 
     def __init__(
-        self, client: Client, kinds: Sequence[PlatformKind], settings: PlatformSettings, namespaces: Sequence[str] = ()
+        self,
+        client: Client,
+        kinds: Sequence[PlatformKind],
+        settings: PlatformSettings,
+        namespaces: Sequence[str] = (),
+        pod_began: Callable[[], None] = lambda: None,
     ) -> None:
+        """`pod_began` is called for each pod that begins to run."""
         self.client = client
+        self._pod_began = pod_began
         self.settings = settings
         self.kinds = {kind.kind.kind: kind for kind in kinds if kind.controller is not None}
         self.managers = [Manager(client, namespace=namespace) for namespace in namespaces or (None,)]
@@ -40,10 +49,18 @@ class Supervision:
         """Until cancelled."""
         try:
             await asyncio.gather(*(manager.start() for manager in self.managers))
+            for manager in self.managers:
+                manager.informer(POD).add_handler(self._saw_pod)
             await self._take_in_all()
             await asyncio.Event().wait()
         finally:
             await self._stop()
+
+    def _saw_pod(self, _event: str, pod: Object, before: Object | None) -> None:
+        if before is not None and _runs(pod) and not _runs(before):
+            owner = owners.controller_of(pod)
+            if owner is not None and owner["kind"] in self.kinds:
+                self._pod_began()
 
     async def _stop(self) -> None:
         for task in self._tasks:
@@ -113,6 +130,10 @@ class Supervision:
                 "%s is not served here, so %s objects are left alone until it is; %s",
                 one.resource, kind.kind.kind, mend,
             )  # fmt: skip
+
+
+def _runs(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") == "Running"
 
 
 def needs(client: Client, kind: PlatformKind, settings: PlatformSettings) -> set[Kind]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from danlu import errors
 from danlu.client.client import Client
 from danlu.client.informer import Informer
+from danlu.client.transport import patience
 from danlu.meta import owners, wellknown
 from danlu.meta.kind import Kind, Object
 from danlu.runtime.reconcile import Creation, EventNote, Outcome, Refusal
@@ -84,7 +85,8 @@ class Applier:
         obj = creation.obj
         kind = self.kind_of(obj)
         try:
-            await self.client.create(kind, obj, obj["metadata"].get("namespace"))
+            with patience(creation.patience_s):
+                await self.client.create(kind, obj, obj["metadata"].get("namespace"))
         except errors.AlreadyExists as error:
             live = await self.client.get(kind, obj["metadata"]["name"], obj["metadata"].get("namespace"))
             if owners.is_controlled_by(live, parent):
@@ -107,6 +109,12 @@ class Applier:
         return await self.client.patch(
             kind, meta["name"], meta.get("namespace"), wanted, type="apply", manager=self.manager, force=True
         )
+
+    def is_seen(self, obj: Object) -> bool:
+        """Whether a cache has an object of this kind and name."""
+        informer = self._informers.get((obj["apiVersion"], obj["kind"]))
+        meta = obj["metadata"]
+        return informer is not None and informer.get(meta.get("namespace"), meta["name"]) is not None
 
     def kind_of(self, obj: Object) -> Kind:
         return self._kinds[obj["apiVersion"], obj["kind"]]

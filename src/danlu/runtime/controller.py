@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
 
 from danlu import errors
 from danlu.client.informer import Informer
@@ -40,6 +41,7 @@ class Controller:
         self._reconcile = reconcile
         self._workers = workers
         self._tasks: list[asyncio.Task[None]] = []
+        self._aside: set[asyncio.Task[None]] = set()
 
     # -- what wakes it
 
@@ -68,6 +70,12 @@ class Controller:
                 asyncio.create_task(self._work(), name=f"{self.name} worker {n}") for n in range(self._workers)
             ]
 
+    def aside(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Work that no worker waits for; it ends with the controller."""
+        task = asyncio.create_task(work, name=name)
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
+
     async def stop(self) -> None:
         """What is being written is finished, within `STOP_S`; nothing new is begun."""
         self.queue.close()
@@ -77,6 +85,9 @@ class Controller:
                 task.cancel()
             await asyncio.gather(*unfinished, return_exceptions=True)
         self._tasks = []
+        for task in self._aside:
+            task.cancel()
+        await asyncio.gather(*self._aside, return_exceptions=True)
 
     async def _work(self) -> None:
         while True:

@@ -9,16 +9,20 @@ What the server refuses to create is shown to the function in a second look, so 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
+from danlu import errors
 from danlu.client.informer import controller_uid
 from danlu.meta.kind import Kind, Object
 from danlu.runtime.applying import Applier
 from danlu.runtime.controller import DEFAULT_WORKERS, Controller
 from danlu.runtime.manager import Manager
-from danlu.runtime.reconcile import Outcome, Refusal, Request
+from danlu.runtime.reconcile import Creation, Outcome, Refusal, Request
+
+log = logging.getLogger(__name__)
 
 Children = Mapping[Kind, Sequence[Object]]
 Seen = TypeVar("Seen")
@@ -27,7 +31,7 @@ Observe = Callable[[Object, Children, Sequence[Refusal]], Seen]
 """What the function is to see: made of the object, its children, and what was refused in the attempt just made."""
 
 BY_CONTROLLER = "controller"
-PATIENCE_S = 0.5  # four replicas that start or end at nearly the same time are one write, not four
+PATIENCE_S = 1.0  # four replicas that start or end at nearly the same time are one write, not four
 RETRY_REFUSED_S = 5.0  # a quota may be raised, a name may become free: nobody tells us
 
 
@@ -64,6 +68,8 @@ def observing_controller(
     applier = Applier(manager.client, name, manager.recorder(name), (*children.values(), parents))
 
     unwritten: dict[str, float] = {}  # by uid: when a status that may wait is to be written at the latest
+    making: set[str] = set()  # by uid: whose last creations are under way
+    refusals: dict[str, list[Refusal]] = {}  # by uid: what was refused of those
 
     async def run(request: Request) -> Outcome | None:
         obj = parents.get(request.namespace, request.name)
@@ -71,23 +77,38 @@ def observing_controller(
             return None  # its children go with it
         uid = obj["metadata"]["uid"]
         found = {child: informer.by_index(BY_CONTROLLER, uid) for child, informer in children.items()}
+        refused = refusals.pop(uid, [])
         try:
-            outcome = reconcile(obj, observe(obj, found, ()), manager.clock())
+            outcome = reconcile(obj, observe(obj, found, refused), manager.clock())
         except Exception as error:
             # A mistake of ours. Whoever owns the object would wait for ever and never learn why.
             applier.recorder.warning(obj, "InternalError", f"{name} cannot handle this object: {error!r}")
             raise
-        refused = await applier.carry_out_children(obj, outcome)
-        if not refused:
-            await tell(obj, outcome)
-            refused = await applier.create_all(obj, outcome.create_last)
-        if refused:
-            obj = parents.get(request.namespace, request.name) or obj
+        refused += (now_refused := await applier.carry_out_children(obj, outcome))
+        if now_refused:
             outcome.status = reconcile(obj, observe(obj, found, refused), manager.clock()).status
+        if refused:
             outcome.patient = False
             outcome.requeue_after = min(outcome.requeue_after or RETRY_REFUSED_S, RETRY_REFUSED_S)
-            await tell(obj, outcome)
+        await tell(obj, outcome)
+        last = [one for one in outcome.create_last if not applier.is_seen(one.obj)]  # some may have come meanwhile
+        if last and not refused and uid not in making:
+            making.add(uid)
+            controller.aside(make_last(request, obj, last), f"{name}: last children of {request}")
         return outcome
+
+    async def make_last(request: Request, obj: Object, wanted: Sequence[Creation]) -> None:
+        uid = obj["metadata"]["uid"]
+        try:
+            refused = await applier.create_all(obj, wanted)
+            if refused:
+                refusals[uid] = refused
+        except errors.ApiError as error:
+            log.debug("%s: %s: %s; again", name, request, error)
+            await asyncio.sleep(1.0)
+        finally:
+            making.discard(uid)
+        controller.queue.add(request)  # to tell of it, or to make what has come to be wanted meanwhile
 
     async def tell(obj: Object, outcome: Outcome) -> None:
         uid = obj["metadata"]["uid"]
@@ -99,7 +120,6 @@ def observing_controller(
                 return
         unwritten.pop(uid, None)
         await applier.tell(kind, obj, outcome)
-        outcome.events.clear()
 
     controller = Controller(name, run, workers=workers)
     controller.watches(parents)

@@ -41,6 +41,7 @@ class Creation:
     # an event is a write like any other.
     made: EventNote | None = None
     refused: str = "FailedCreate"  # reason of the warning when the server does not take it
+    patience_s: float = 0.0  # how long it may wait for what is more urgent
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Outcome:
     status: dict[str, Any] | None = None  # the whole status; None leaves it alone
     patient: bool = False  # the status tells nothing new but numbers: it may wait a moment for more of them
     events: list[EventNote] = field(default_factory=list)
-    create_last: list[Creation] = field(default_factory=list)  # what the status need not wait for
+    create_last: list[Creation] = field(default_factory=list)  # nobody waits for these
     requeue_after: float | None = None  # seconds
 
 

@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 from danlu import errors
 from danlu.client.client import Client
+from danlu.client.transport import patience
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import EVENT
@@ -33,6 +34,7 @@ SIMILAR_LIMIT = 10
 SIMILAR_WINDOW_S = 600.0
 ATTEMPTS = 3
 BATCH = 16  # writes at a time
+PATIENCE_S = 5.0  # an event tells of what has been done; it need not hold up what is to be done
 
 Value = TypeVar("Value")
 
@@ -206,7 +208,8 @@ class EventRecorder:
                     await self._raise(written, event, count)
                 else:
                     event["count"] = count
-                    await self.client.create(EVENT, event, event["metadata"]["namespace"])
+                    with patience(PATIENCE_S):
+                        await self.client.create(EVENT, event, event["metadata"]["namespace"])
                     self._written.put(key, _Written(event["metadata"]["name"], count))
                 return
             except errors.NotFound:
@@ -218,7 +221,8 @@ class EventRecorder:
 
     async def _raise(self, written: _Written, event: Object, count: int) -> None:
         body = {"count": written.count + count, "lastTimestamp": event["lastTimestamp"], "message": event["message"]}
-        await self.client.patch(EVENT, written.name, event["metadata"]["namespace"], body)
+        with patience(PATIENCE_S):
+            await self.client.patch(EVENT, written.name, event["metadata"]["namespace"], body)
         written.count += count
 
 

@@ -70,6 +70,14 @@ def service(
     }
 
 
+def name_patience_s(asked_for: bool) -> float:
+    """How long a replica that runs may be without its name while the cluster is busy starting others.
+
+    What the others look for is wanted at once, or nearly; the rest have names because people are used to it.
+    """
+    return 3.0 if asked_for else 30.0
+
+
 def training_container(spec: Object, name: str) -> Object:
     """The container of this name, or the first."""
     containers = spec["containers"]

@@ -123,7 +123,12 @@ class _Look:
             return
         planned = self._ports()
         made = {state.name: self._pod(state.replica, planned) for state in (*unnamed, *missing)}
-        services = [_creation(self._service(state.replica, made[state.name])) for state in unnamed]
+        services = [
+            _creation(
+                self._service(state.replica, made[state.name]), children.name_patience_s(self._is_asked_for(state))
+            )
+            for state in unnamed
+        ]
         for state in missing:
             self._warn_of_overwritten(state.replica)
         pods = [_creation(made[state.name]) for state in missing]
@@ -134,6 +139,10 @@ class _Look:
             # A pod without an address has no use for a name, and each service costs the cluster four more writes.
             self.outcome.create += pods
             self.outcome.create_last += services
+
+    def _is_asked_for(self, state: ReplicaState) -> bool:
+        """Whether others look for it by name: all do where all listen, else only the first is looked for."""
+        return self.flavour.port_for_each_replica or self.flavour.is_master(self.job, state.replica)
 
     def _replace_failed(self) -> bool:
         """Whether there is a replica that failed and is made again, now or in a while."""
@@ -368,8 +377,8 @@ class _Look:
             self.outcome.requeue_after = seconds if waiting is None else min(waiting, seconds)
 
 
-def _creation(obj: Object) -> Creation:
+def _creation(obj: Object, patience_s: float = 0.0) -> Creation:
     kind = obj["kind"]
     # A service is not told of: it stands for the pod of the same name.
     made = EventNote("Normal", "SuccessfulCreatePod", "Created pod: {}") if kind == "Pod" else None
-    return Creation(obj, made, f"FailedCreate{kind}")
+    return Creation(obj, made, f"FailedCreate{kind}", patience_s)

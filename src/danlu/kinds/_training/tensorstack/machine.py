@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from danlu.kinds._served.tensorboardspec import TENSORBOARD
-from danlu.kinds._training import endings, gang, ports, replicas, restarts, trouble
+from danlu.kinds._training import children, endings, gang, ports, replicas, restarts, trouble
 from danlu.kinds._training.job import ALWAYS, EXIT_CODE, NEVER, Job
 from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.replicas import MISSING, ReplicaState
@@ -176,7 +176,9 @@ class _Look:
             marks = self.engine.marks(self.job, state.replica) if self.engine else gang.Marks()
             pod = pods.pod(self.flavour, self.job, state.replica, planned, marks, resumed=resumed)
             if unnamed:
-                services.append(Creation(pods.service(self.flavour, self.job, state.replica, pod)))
+                asked_for = self.flavour.port_for_each_replica or state.name == self.flavour.master(self.job).name
+                wait = children.name_patience_s(asked_for)
+                services.append(Creation(pods.service(self.flavour, self.job, state.replica, pod), patience_s=wait))
             if state.phase == MISSING:
                 made.append(Creation(pod, self._made(state)))
         if at_once:
