@@ -61,7 +61,9 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
     const path = root + field.path
     const id = `field-${path.replace(/[^\w-]/g, '_')}`
     const faults = faultsOf(field, path)
-    const help = faults.length > 0 ? faults.join(' · ') : field.help ? t(field.help) : undefined
+    const fault = faults.length > 0 ? faults.join(' · ') : undefined
+    const help = fault ?? (field.help ? t(field.help) : undefined)
+    const told = help && <span id={`${id}-help`} className="break">{help}</span>
     const props: WidgetProps = { id, field, path, object: value, onChange, choices: choicesOf(field), describedBy: help ? `${id}-help` : undefined }
     return (
       <Form.Item
@@ -70,7 +72,7 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
         htmlFor={id}
         required={field.required ?? false}
         {...(faults.length > 0 ? { validateStatus: 'error' as const } : {})}
-        help={help && <span id={`${id}-help`} className="break">{help}</span>}
+        {...(fault ? { help: told } : { extra: told })}
         style={{ marginBottom: 16 }}
       >
         {overrides[field.path]?.(props) ?? <Widget {...props} />}
@@ -143,7 +145,7 @@ function RepeatedSection({ section, value, onChange, example, renderField }: Rep
   const t = useText()
   const present = entries(value, section)
   const free = section.keys?.filter((key) => !present.some((entry) => entry.key === key))
-  const add = (key?: string): void => onChange(write(value, `${section.each}.${key === undefined ? present.length : escapeStep(key)}`, newEntry(section, example)))
+  const add = (key?: string): void => onChange(write(value, `${section.each}.${key === undefined ? present.length : escapeStep(key)}`, newEntry(section, example, present.map((entry) => read(value, `${entry.path}.type`)))))
   const remove = (key: string): void => {
     const now = read(value, section.each!)
     onChange(write(value, section.each!, Array.isArray(now) ? now.filter((_, index) => String(index) !== key) : Object.fromEntries(Object.entries(now as object).filter(([each]) => each !== key))))

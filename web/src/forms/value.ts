@@ -51,9 +51,13 @@ export function entries(object: unknown, section: SectionSpec): { key: string; p
 }
 
 /** A new entry of a repeated section: its defaults, and the container name that the kind expects. */
-export function newEntry(section: SectionSpec, example: unknown): Value {
+/** `taken`: types that are there already; the new one gets the first that is free. */
+export function newEntry(section: SectionSpec, example: unknown, taken: readonly unknown[] = []): Value {
   let entry: Value = {}
-  for (const field of section.fields) if (field.default !== undefined) entry = write(entry, field.path, field.default)
+  for (const field of section.fields) {
+    const free = field.path === 'type' && taken.includes(field.default) ? (field.options ?? field.suggestions)?.find((each) => !taken.includes(each)) : undefined
+    if (field.default !== undefined) entry = write(entry, field.path, free ?? field.default)
+  }
   const container = exampleContainer(example)
   if (container && section.fields.some((field) => field.path.includes('containers.0.'))) entry = write(entry, 'template.spec.containers.0.name', container)
   return entry

@@ -59,9 +59,9 @@ describe('why', () => {
     expect(en(why(job('PyTorchTrainingJob', { type: 'Running', status: 'False', message: waits }, 'Pending')))).toBe(room)
     expect(en(why(job('PyTorchJob', { type: 'Blocked', status: 'True', message: waits })))).toBe(room)
     const died = 'PyTorchTrainingJob j has failed: j-1-master-0 failed with exit code 1\nTraceback\nModuleNotFoundError: no'
-    expect(en(why(job('PyTorchTrainingJob', { type: 'Failed', status: 'True', message: died }, 'Failed')))).toBe('j-1-master-0 failed with code 1: ModuleNotFoundError: no')
+    expect(en(why(job('PyTorchTrainingJob', { type: 'Failed', status: 'True', message: died }, 'Failed')))).toBe('Exit code 1: ModuleNotFoundError: no (j-1-master-0)')
     const ended = 'PyTorchJob j is failed because 1 Master replica(s) failed.\nPod j-master-0 ended with exit code 3.'
-    expect(zh(why(job('PyTorchJob', { type: 'Failed', status: 'True', message: ended })))).toBe('j-master-0 以退出码 3 失败，没有留下日志')
+    expect(zh(why(job('PyTorchJob', { type: 'Failed', status: 'True', message: ended })))).toBe('退出码 3，没有留下日志（j-master-0）')
   })
 
   it('knows paused and waiting claims', () => {

@@ -100,8 +100,9 @@ function Phase({ replica }: { replica: Replica }) {
   return <StateTag state={{ word, tone: toneOf(word) }} />
 }
 
-const restarts = (replica: Replica, view: JobView): number =>
-  (view.replaced.get(replica.name) ?? 0) + (replica.pod ? containerStatuses(replica.pod).reduce((sum, each) => sum + (each.restartCount ?? 0), 0) : 0)
+/** Where pod and service have gone, only the status of the whole type knows. */
+const restarts = (replica: Replica, view: JobView): number | string =>
+  !replica.pod && !view.replaced.has(replica.name) ? '-' : (view.replaced.get(replica.name) ?? 0) + (replica.pod ? containerStatuses(replica.pod).reduce((sum, each) => sum + (each.restartCount ?? 0), 0) : 0)
 
 /** Of each container that has ended; a pod that is gone is told of by the job's status. */
 function exitCodes(replica: Replica): string {

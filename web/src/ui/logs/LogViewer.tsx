@@ -38,9 +38,11 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
   const box = useRef<HTMLDivElement>(null)
   const reader = useRef<LogReader>(undefined)
   const merged = useRef(new MergedLines())
+  const round = useRef(0)
 
   useEffect(() => {
     merged.current = new MergedLines()
+    round.current = 0
     const made = new LogReader(stable, () => setTick((value) => value + 1))
     reader.current = made
     setTick((value) => value + 1)
@@ -49,6 +51,12 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
 
   const shown = useMemo(() => stable.map((_, index) => index).filter((index) => !hidden.includes(index)), [stable, hidden])
   const lines = reader.current && reader.current.sources === stable ? reader.current.lines : []
+  const before = merged.current.count
+  const replaced = lines.length > 0 && round.current !== reader.current!.round
+  if (replaced) {
+    round.current = reader.current!.round
+    merged.current = new MergedLines()
+  }
   if (lines.length > 0) merged.current.update(lines, shown)
   const count = lines.length > 0 ? merged.current.count : 0
   const lineAt = (index: number): string => lines[merged.current.source(index)]!.text(merged.current.line(index))
@@ -85,6 +93,11 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
   useLayoutEffect(() => {
     if (follow && box.current) box.current.scrollTop = box.current.scrollHeight
   }, [count, follow, tick])
+
+  // Lines that came before those on the screen push them down; the eye stays where it was.
+  useLayoutEffect(() => {
+    if (replaced && !follow && before > 0) scrollTo(first + count - before)
+  })
 
   const wanted = text.trim().toLowerCase()
   useEffect(() => {
@@ -127,6 +140,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
 
   const states = reader.current?.sources === stable ? reader.current.states : []
   const waiting = states.flatMap((state, index) => (state.at === 'waiting' ? [w('logNotStarted', { what: stable[index]!.label, message: state.message })] : []))
+  const partial = lines.length > 0 && reader.current!.partial
   const live = states.some((state) => state.at === 'live')
   const foundSet = useMemo(() => new Set(found), [found])
   const top = box.current ? box.current.scrollTop : 0
@@ -167,7 +181,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
         {wanted && <span className="quiet">{found.length > 0 ? w('matches', { at: at + 1, count: found.length }) : w('noMatches')}</span>}
         <span className="grow" />
         <Typography.Text type="secondary" aria-live="off">
-          {w('lines', { count: count.toLocaleString() })} · {w(live ? 'logLive' : states.every((state) => state.at === 'ended') && states.length > 0 ? 'logEnded' : 'logConnecting')}
+          {partial ? w('logLoading', { count: reader.current!.received.toLocaleString() }) : w('lines', { count: count.toLocaleString() })} · {w(live ? 'logLive' : states.every((state) => state.at === 'ended') && states.length > 0 ? 'logEnded' : 'logConnecting')}
         </Typography.Text>
         <label className="row">
           <Switch size="small" checked={follow} onChange={setFollow} /> {w('follow')}
@@ -185,7 +199,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
             const mark = foundSet.has(index)
             return (
               <div key={i} className={`log-line${mark ? ' found' : ''}${found[at] === index && wanted ? ' current' : ''}`} style={{ top: offset + i * LINE }}>
-                <span className="log-number">{index + 1}</span>
+                <span className="log-number">{partial ? '' : index + 1}</span>
                 {stable.length > 1 && (
                   <span className="log-rank" style={{ color: colour }}>
                     {stable[source]!.label}

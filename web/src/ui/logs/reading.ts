@@ -18,8 +18,17 @@ export type SourceState = { at: 'connecting' | 'live' | 'ended' } | { at: 'waiti
 const RETRY_MS = 2_000
 const MOST_OWN = 2 // connections of our own; the page needs the others
 
+const TAIL = 2_000 // lines that are shown at once, while the whole log is on its way
+const MOST_TAILS = 16 // sources that get so much care
+const QUIET_MS = 200 // nothing came for so long: what there was has come
+const SMALL = 4_096 // bytes; what was there comes in larger pieces than what is written now
+
 export class LogReader {
+  /** what is to be shown: the end of a log at first, then the whole */
   readonly lines: SourceLines[]
+  /** grows when lines are replaced by others */
+  round = 0
+  private readonly whole: SourceLines[]
   readonly states: SourceState[]
   private readonly ending = new AbortController()
   private scheduled = false
@@ -29,9 +38,46 @@ export class LogReader {
     private readonly changed: () => void,
   ) {
     const stamped = sources.length > 1
-    this.lines = sources.map(() => new SourceLines(stamped))
+    this.whole = sources.map(() => new SourceLines(stamped))
+    this.lines = [...this.whole]
     this.states = sources.map(() => ({ at: 'connecting' }))
-    sources.forEach((_, index) => void this.read(index))
+    sources.forEach((_, index) => void this.begin(index))
+  }
+
+  /** Lines that have come, of all sources. */
+  get received(): number {
+    return this.whole.reduce((sum, lines) => sum + lines.count, 0)
+  }
+
+  /** Only the end of some log is shown yet. */
+  get partial(): boolean {
+    return this.lines.some((lines, index) => lines !== this.whole[index])
+  }
+
+  private async begin(index: number): Promise<void> {
+    if (this.sources.length <= MOST_TAILS) await this.readTail(index).catch(() => undefined) // said when the whole is read
+    await this.read(index)
+  }
+
+  private async readTail(index: number): Promise<void> {
+    const { namespace, pod, container, previous = false } = this.sources[index]!
+    const stamped = this.sources.length > 1
+    const body = await openLog(namespace, pod, { container, previous, timestamps: stamped, tailLines: TAIL, signal: this.ending.signal })
+    const tail = new SourceLines(stamped)
+    const reader = body.getReader()
+    for (let part = await reader.read(); !part.done; part = await reader.read()) tail.append(part.value)
+    tail.finish()
+    if (tail.count < TAIL) return // short: the whole is here as soon
+    this.lines[index] = tail
+    this.round++
+    this.tell()
+  }
+
+  private showWhole(index: number): void {
+    if (this.lines[index] === this.whole[index]) return
+    this.lines[index] = this.whole[index]!
+    this.round++
+    this.tell()
   }
 
   close(): void {
@@ -64,6 +110,7 @@ export class LogReader {
         this.states[index] = { at: 'live' }
         const reader = body.getReader()
         let skip = received
+        let quiet: ReturnType<typeof setTimeout> | undefined
         for (;;) {
           const { done, value } = await reader.read()
           if (done) break
@@ -71,10 +118,15 @@ export class LogReader {
           skip -= value.length - fresh.length
           if (fresh.length === 0) continue
           received += fresh.length
-          this.lines[index]!.append(fresh)
+          this.whole[index]!.append(fresh)
+          clearTimeout(quiet)
+          if (value.length < SMALL) this.showWhole(index)
+          else quiet = setTimeout(() => this.showWhole(index), QUIET_MS)
           this.tell()
         }
-        this.lines[index]!.finish()
+        clearTimeout(quiet)
+        this.whole[index]!.finish()
+        this.showWhole(index)
         this.states[index] = { at: 'ended' }
         this.tell()
         return
