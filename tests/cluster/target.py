@@ -30,7 +30,7 @@ class OnCluster(Danlu):
         self.place = place
         self.data = place.folder
         self.kubeconfig = place.kubeconfig
-        self.namespace = "default"
+        self.namespace = ""  # of every command; none is named when it is empty
 
     def command(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """`danlu WORDS…` for what concerns this machine and not a server: data sets."""
@@ -39,7 +39,8 @@ class OnCluster(Danlu):
         return self.run(sys.executable, "-m", "danlu", *words, check=check, timeout=5 * TIMEOUT)
 
     def kubectl(self, *words: str, stdin: str = "", check: bool = True, timeout: float = TIMEOUT) -> str:
-        return super().kubectl("-n", self.namespace, *words, stdin=stdin, check=check, timeout=timeout)
+        where = ("-n", self.namespace) if self.namespace else ()
+        return super().kubectl(*where, *words, stdin=stdin, check=check, timeout=timeout)
 
     def wait(self, what: str, look: Callable[[], object], timeout: float = 3 * TIMEOUT) -> object:
         return super().wait(what, look, timeout)
