@@ -140,7 +140,6 @@ export function ResourceTable(props: ResourceTableProps) {
     made.push({
       key: 'actions',
       title: w('actions'),
-      fixed: 'right',
       width: rowButtons ? 150 : 72,
       render: (_: unknown, object: KubeObject) => (
         <span className="row" style={{ flexWrap: 'nowrap', justifyContent: 'flex-end' }}>
@@ -208,9 +207,9 @@ export function ResourceTable(props: ResourceTableProps) {
           const { columnKey, order } = Array.isArray(sorter) ? sorter[0]! : sorter
           setSorted({ key: order ? String(columnKey) : '', order: order ?? 'ascend' })
         }}
-        scroll={{ x: 'max-content' }}
+        className="resource-table"
         showSorterTooltip={false}
-        rowSelection={deleting ? { selectedRowKeys: [...selected], onChange: (keys) => setSelected(keys as string[]), preserveSelectedRowKeys: true } : undefined!}
+        rowSelection={deleting ? { selectedRowKeys: [...selected], onChange: (keys) => setSelected(keys as string[]), preserveSelectedRowKeys: true, getCheckboxProps: (object: KubeObject) => ({ 'aria-label': w('select', { name: object.metadata.name }) }) as object } : undefined!}
         {...(expandable ? { expandable: { expandedRowRender: (object: KubeObject) => expandable(object) } } : {})}
         locale={{
           emptyText: listed.loading ? ' ' : <Empty image={Empty.PRESENTED_IMAGE_SIMPLE} description={listed.items.length > 0 ? w('noMatch') : (emptyText ?? w('empty'))} />,
