@@ -12,7 +12,6 @@ from danlu.embedded.builtin.hooks import (
     NAME,
     drop_status,
     first_generation,
-    keep_all_but_status,
     keep_status,
     next_generation,
     schema_of,
@@ -22,12 +21,6 @@ from danlu.meta import names, objects
 from danlu.meta.fields import FieldError, forbidden, invalid, not_supported, required
 from danlu.meta.kind import Kind, Object
 from danlu.meta.labels import validate_label_selector
-from danlu.meta.wellknown import (
-    MUTATING_POLICY,
-    MUTATING_POLICY_BINDING,
-    VALIDATING_POLICY,
-    VALIDATING_POLICY_BINDING,
-)
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 ACTIONS = ("Audit", "Deny", "Warn")
@@ -221,7 +214,7 @@ def validate_validating_binding(obj: Object) -> list[FieldError]:
 # -- columns
 
 
-def _count(field: str, title: str) -> Column:
+def counted_in(field: str, title: str) -> Column:
     return Column(title, lambda obj: len(objects.get(obj, f"spec.{field}", None) or ()), type="integer")
 
 
@@ -237,7 +230,7 @@ def _param_reference(obj: Object) -> str:
     return f"{found['namespace']}/{found.get('name', '')}" if found.get("namespace") else str(found.get("name") or "*")
 
 
-def _served(kind: Kind, **more: object) -> ServedKind:
+def served(kind: Kind, **more: object) -> ServedKind:
     validate = more.pop("validate")
     assert callable(validate)
     return ServedKind(
@@ -252,37 +245,13 @@ def _served(kind: Kind, **more: object) -> ServedKind:
     )
 
 
-def _policy_columns(*counted: Column) -> Iterable[Column]:
-    return (NAME, *counted, Column("ParamKind", _param, description="What the policy takes as parameters."), AGE)
+def policy_columns(*more: Column) -> Iterable[Column]:
+    return (NAME, *more, Column("ParamKind", _param, description="What the policy takes as parameters."), AGE)
 
 
-_BINDING_COLUMNS = (
+BINDING_COLUMNS = (
     NAME,
     Column("PolicyName", text_at("spec.policyName"), description="The policy that is put in force."),
     Column("ParamRef", _param_reference, description="The parameters that it gets."),
     AGE,
-)
-
-SERVED = (
-    _served(
-        VALIDATING_POLICY,
-        columns=tuple(_policy_columns(_count("validations", "Validations"))),
-        default=default_policy,
-        validate=validate_validating,
-        prepare_status=keep_all_but_status,
-        has_status=True,
-    ),
-    _served(
-        VALIDATING_POLICY_BINDING,
-        columns=_BINDING_COLUMNS,
-        default=default_binding,
-        validate=validate_validating_binding,
-    ),
-    _served(
-        MUTATING_POLICY,
-        columns=tuple(_policy_columns(_count("mutations", "Mutations"))),
-        default=default_policy,
-        validate=validate_mutating,
-    ),
-    _served(MUTATING_POLICY_BINDING, columns=_BINDING_COLUMNS, default=default_binding, validate=validate_binding),
 )

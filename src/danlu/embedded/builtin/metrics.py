@@ -10,15 +10,14 @@ from collections.abc import Iterable, Mapping
 
 from danlu.embedded.apiserver.request import Call
 from danlu.embedded.apiserver.selecting import matcher
-from danlu.embedded.apiserver.served import Column, ServedKind
+from danlu.embedded.apiserver.served import Column
 from danlu.embedded.apiserver.usage import Usage
 from danlu.embedded.builtin.hooks import name_of
 from danlu.embedded.storage import Stored
 from danlu.errors import NotFound
-from danlu.meta import clock, names
+from danlu.meta import clock
 from danlu.meta.kind import Object
-from danlu.meta.schema import structural
-from danlu.meta.wellknown import NODE, NODE_METRICS, POD, POD_METRICS
+from danlu.meta.wellknown import NODE, POD, POD_METRICS
 
 _QUANTITIES: Object = {
     "type": "object",
@@ -29,8 +28,8 @@ _QUANTITIES: Object = {
 }
 _CONTAINER: Object = {"type": "object", "properties": {"name": {"type": "string"}, "usage": _QUANTITIES}}
 _TIMES: Object = {"timestamp": {"type": "string", "format": "date-time"}, "window": {"type": "string"}}
-_NODE_SCHEMA: Object = {"type": "object", "properties": {**_TIMES, "usage": _QUANTITIES}}
-_POD_SCHEMA: Object = {
+NODE_SCHEMA: Object = {"type": "object", "properties": {**_TIMES, "usage": _QUANTITIES}}
+POD_SCHEMA: Object = {
     "type": "object",
     "properties": {**_TIMES, "containers": {"type": "array", "items": _CONTAINER}},
 }
@@ -111,29 +110,9 @@ def _total(obj: Object, resource: str) -> str:
     return f"{total}{unit}" if total else "0"
 
 
-_COLUMNS = (
+COLUMNS = (
     Column("Name", name_of, format="name"),
     Column("cpu", lambda obj: _total(obj, "cpu"), format="quantity"),
     Column("memory", lambda obj: _total(obj, "memory"), format="quantity"),
     Column("Window", lambda obj: obj.get("window", ""), format="duration"),
-)
-
-
-SERVED = (
-    ServedKind(
-        kind=NODE_METRICS,
-        schema=lambda: structural(_NODE_SCHEMA),
-        name_errors=names.as_dns_subdomain,
-        columns=_COLUMNS,
-        verbs=("get", "list"),
-        computed=nodes,
-    ),
-    ServedKind(
-        kind=POD_METRICS,
-        schema=lambda: structural(_POD_SCHEMA),
-        name_errors=names.as_dns_subdomain,
-        columns=_COLUMNS,
-        verbs=("get", "list"),
-        computed=pods,
-    ),
 )

@@ -1,4 +1,4 @@
-"""ValidatingWebhookConfiguration and MutatingWebhookConfiguration (`admission.webhooks` calls what they name)."""
+"""What the two kinds of webhook configurations have in common. `admission.webhooks` calls what they name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from danlu.embedded.builtin.hooks import AGE, NAME, first_generation, schema_of
 from danlu.meta import names
 from danlu.meta.fields import FieldError, duplicate, invalid, not_supported, required
 from danlu.meta.kind import Kind, Object
-from danlu.meta.wellknown import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 LONGEST_TIMEOUT_S = 30
 
@@ -100,7 +99,7 @@ def _client_errors(config: Object, path: str) -> list[FieldError]:
     return [required(f"{path}.service.{field}") for field in ("namespace", "name") if not service.get(field)]
 
 
-def _served(kind: Kind, **more: object) -> ServedKind:
+def served(kind: Kind, **more: object) -> ServedKind:
     return ServedKind(
         kind=kind,
         schema=schema_of(f"io.k8s.api.admissionregistration.v1.{kind.kind}"),
@@ -116,6 +115,3 @@ def _served(kind: Kind, **more: object) -> ServedKind:
         validate_update=lambda new, _old: validate(new),
         **more,  # type: ignore[arg-type]
     )
-
-
-SERVED = (_served(VALIDATING_WEBHOOKS, default=default), _served(MUTATING_WEBHOOKS, default=default_mutating))

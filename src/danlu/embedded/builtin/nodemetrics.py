@@ -1,0 +1,18 @@
+"""NodeMetrics: what a node uses now."""
+
+from __future__ import annotations
+
+from danlu.embedded.apiserver.served import ServedKind
+from danlu.embedded.builtin import metrics
+from danlu.meta import names
+from danlu.meta.schema import structural
+from danlu.meta.wellknown import NODE_METRICS
+
+SERVED = ServedKind(
+    kind=NODE_METRICS,
+    schema=lambda: structural(metrics.NODE_SCHEMA),
+    name_errors=names.as_dns_subdomain,
+    columns=metrics.COLUMNS,
+    verbs=("get", "list"),
+    computed=metrics.nodes,
+)
