@@ -220,16 +220,16 @@ async def _bound(client: Client, name: str) -> Object:
     raise SystemExit(f"the claim {name} is not bound to a volume; `kubectl describe pvc {name}` says why")
 
 
-async def replace(client: Client, kind: Kind, obj: Object) -> None:
-    """A job of an earlier run makes way; a volume stays."""
+async def replace(client: Client, kind: Kind, obj: Object) -> str:
+    """A job of an earlier run makes way; a volume stays. What was done, in a word."""
     name = obj["metadata"]["name"]
     try:
         found = await client.get(kind, name, NAMESPACE)
     except NotFound:
         await client.create(kind, obj, NAMESPACE)
-        return
+        return "created"
     if kind is PERSISTENT_VOLUME_CLAIM:
-        return
+        return "found"
     await client.delete(kind, name, NAMESPACE, propagation=None if kind is CONFIG_MAP else "Foreground")
     for _ in range(600):
         try:
@@ -239,6 +239,7 @@ async def replace(client: Client, kind: Kind, obj: Object) -> None:
             break
         await asyncio.sleep(0.1)
     await client.create(kind, obj, NAMESPACE)
+    return "created again:"
 
 
 async def wait_for_pod(client: Client, example: Example, seen: set[str], screen: Screen) -> Object | None:
@@ -278,8 +279,8 @@ async def run(manifest: Path, code: str, kubeconfig: Path) -> int:
         for obj in sorted(objects, key=lambda one: one is job):  # the job last: what it needs is there then
             if obj is job:
                 await example.put_program(code, (manifest.parent / code).read_text())
-            await replace(client, KINDS[obj["kind"]], obj)
-            screen.line(f"created {obj['kind']} {obj['metadata']['name']}")
+            done = await replace(client, KINDS[obj["kind"]], obj)
+            screen.line(f"{done} {obj['kind']} {obj['metadata']['name']}")
         return await follow(client, example, screen, kubeconfig.parent)
     finally:
         moving.cancel()
