@@ -1,7 +1,7 @@
 """Golden files of job kinds: `NAME.input.yaml` is what a reconcile sees, `NAME.output.yaml` what it decides.
 
-Input: `now`, `job` (the object), and of what is observed any of `pods`, `services`, `others`, `events`, `taken_ports`,
-`refused` ({obj, message}), `settings`. What every pod has anyway (uid, owner, namespace) may be left out.
+Input: `now`, `job` (the object), and of what is observed any of `pods`, `services`, `others`, `events`, `unbound`,
+`taken_ports`, `refused` ({obj, message}), `settings`. What every pod has anyway (uid, owner, namespace) may be left out.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def observed(given: dict[str, Any]) -> Observed:
         services=[_child("Service", service) for service in given.get("services") or ()],
         others=given.get("others") or (),
         events=given.get("events") or (),
+        unbound=given.get("unbound") or {},
         taken_ports=frozenset(given.get("taken_ports") or ()),
         refused=[Refusal(**one) for one in given.get("refused") or ()],
         settings=PlatformSettings(**(given.get("settings") or {})),

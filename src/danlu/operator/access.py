@@ -54,6 +54,7 @@ class Gate:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._patient_waiting: list[tuple[float, int, asyncio.Future[None]]] = []  # a heap, by when patience ends
         self._serial = 0
+        self._timer: asyncio.TimerHandle | None = None
 
     def pods_are_starting(self) -> None:
         self._calm_at = asyncio.get_running_loop().time() + CALM_S
@@ -82,6 +83,10 @@ class Gate:
         self._patient -= patience_s > 0
         self._next()
 
+    def _look_again(self) -> None:
+        self._timer = None
+        self._next()
+
     def _next(self) -> None:
         while self._free > 0 and self._waiting:
             turn = self._waiting.popleft()
@@ -93,8 +98,8 @@ class Gate:
             now = loop.time()
             ends, _, turn = self._patient_waiting[0]
             if ends > now and (now < self._calm_at or self._patient >= PATIENT_PLACES):
-                if self._patient < PATIENT_PLACES:  # else the next one to leave looks again
-                    loop.call_at(min(ends, self._calm_at), self._next)
+                if self._patient < PATIENT_PLACES and self._timer is None:  # else the next one to leave looks again
+                    self._timer = loop.call_at(min(ends, self._calm_at), self._look_again)
                 return
             heapq.heappop(self._patient_waiting)
             if not turn.done():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from danlu.kinds._served.observing import Observed
+from danlu.kinds.mending import with_remedy
 from danlu.meta import conditions
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Object
@@ -54,7 +55,7 @@ def trouble(pod: Object) -> tuple[str, str]:
             return "ContainerFailed", f"{text}: {said}" if said else text
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
-            return waiting["reason"], waiting.get("message") or waiting["reason"]
+            return waiting["reason"], with_remedy(waiting["reason"], waiting.get("message") or waiting["reason"])
     scheduled = conditions.get(status.get("conditions"), "PodScheduled")
     if scheduled and scheduled.get("status") == "False":
         return scheduled.get("reason") or "Unschedulable", scheduled.get("message") or "the pod has no node yet"

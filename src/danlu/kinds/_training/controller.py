@@ -7,13 +7,15 @@ from datetime import datetime
 from weakref import WeakKeyDictionary
 
 from danlu.client.informer import Informer
+from danlu.kinds import references
 from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.ports import service_ports
 from danlu.kinds._training.replicas import FINISHED, phase_of
-from danlu.kinds.platform import PlatformSettings
-from danlu.meta import owners
+from danlu.kinds.mending import why_unbound
+from danlu.kinds.platform import PlatformSettings, Right
+from danlu.meta import conditions, owners
 from danlu.meta.kind import Kind, Object
-from danlu.meta.wellknown import EVENT, POD, SERVICE
+from danlu.meta.wellknown import EVENT, PERSISTENT_VOLUME_CLAIM, POD, SERVICE, STORAGE_CLASS
 from danlu.runtime.controller import Controller
 from danlu.runtime.manager import Manager
 from danlu.runtime.pure import BY_CONTROLLER, Children, observing_controller
@@ -27,6 +29,13 @@ BY_PORT, ABOUT = "port", "about"
 TOLD_BY_EVENTS = "reason=FailedMount"
 
 
+# What the controller reads besides its children.
+RIGHTS = (
+    Right(("",), ("persistentvolumeclaims",), ("get", "list", "watch")),
+    Right(("storage.k8s.io",), ("storageclasses",), ("get", "list", "watch")),
+)
+
+
 def training_controller(
     manager: Manager, settings: PlatformSettings, name: str, kind: Kind, reconcile: Reconcile, more: Iterable[Kind] = ()
 ) -> Controller:
@@ -35,6 +44,7 @@ def training_controller(
     services.add_index(BY_PORT, _ports_of)
     events = manager.informer(EVENT, fields=TOLD_BY_EVENTS)
     events.add_index(ABOUT, _about)
+    claims, classes = manager.informer(PERSISTENT_VOLUME_CLAIM), manager.informer(STORAGE_CLASS)
     bookings = _BOOKINGS.setdefault(manager, Bookings())
     others = tuple(more)
 
@@ -48,6 +58,7 @@ def training_controller(
             services=children[SERVICE],
             others=[child for other in others for child in children[other]],
             events=[event for pod in mine for event in events.by_index(ABOUT, pod["metadata"]["uid"])],
+            unbound=_unbound(mine, claims, classes),
             taken_ports=TakenPorts(uid, services, pods, bookings) if settings.shared_network else frozenset(),
             refused=refused,
             settings=settings,
@@ -108,6 +119,21 @@ class TakenPorts:
 
 # Controllers of one manager share the machine's ports.
 _BOOKINGS: WeakKeyDictionary[Manager, Bookings] = WeakKeyDictionary()
+
+
+def _unbound(pods: Iterable[Object], claims: Informer, classes: Informer) -> dict[str, str]:
+    """Looked for only when a pod has no node: most pods have one."""
+    found: dict[str, str] = {}
+    for pod in pods:
+        scheduled = conditions.get((pod.get("status") or {}).get("conditions"), "PodScheduled")
+        if scheduled is None or scheduled.get("status") != "False":
+            continue
+        for need in references.of_pod(pod["spec"]):
+            if need.kind == PERSISTENT_VOLUME_CLAIM and need.name not in found:
+                claim = claims.get(pod["metadata"]["namespace"], need.name)
+                if claim is not None and (why := why_unbound(claim, classes.list())):
+                    found[need.name] = why
+    return found
 
 
 def _ports_of(service: Object) -> list[Hashable]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from danlu.kinds import references
 from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.replicas import FAILED, PENDING, ReplicaState, training_status
+from danlu.kinds.mending import with_remedy
 from danlu.meta import conditions
 from danlu.meta.kind import Object
+from danlu.meta.wellknown import PERSISTENT_VOLUME_CLAIM
 
 LINES, CHARACTERS = 10, 1500  # of a log, in a message
 
@@ -26,8 +29,9 @@ def find(states: Iterable[ReplicaState], observed: Observed) -> Trouble | None:
     """The first thing that keeps the job from running; None when all is well or just starting."""
     for refusal in observed.refused:
         kind, name = refusal.obj["kind"], refusal.obj["metadata"]["name"]
-        return Trouble(f"FailedCreate{kind}", f"{kind} {name} cannot be created: {refusal.message}")
-    found = [trouble for state in states if (trouble := _of_pod(state, observed.events))]
+        text = with_remedy("", refusal.message)
+        return Trouble(f"FailedCreate{kind}", f"{kind} {name} cannot be created: {text}")
+    found = [trouble for state in states if (trouble := _of_pod(state, observed))]
     if not found:
         return None
     first = found[0]
@@ -35,7 +39,7 @@ def find(states: Iterable[ReplicaState], observed: Observed) -> Trouble | None:
     return Trouble(first.reason, f"{first.message} (and {more} more)") if more else first
 
 
-def _of_pod(state: ReplicaState, events: Sequence[Object]) -> Trouble | None:
+def _of_pod(state: ReplicaState, observed: Observed) -> Trouble | None:
     pod = state.pod
     if pod is None or state.phase not in (PENDING, "Running"):
         return None
@@ -44,17 +48,29 @@ def _of_pod(state: ReplicaState, events: Sequence[Object]) -> Trouble | None:
         waiting = (one.get("state") or {}).get("waiting") or {}
         reason = waiting.get("reason") or ""
         if reason not in HARMLESS:
-            text = waiting.get("message") or reason
+            text = with_remedy(reason, waiting.get("message") or reason)
             return Trouble(reason, f"Pod {state.name}, container {one.get('name')}: {text}")
     scheduled = conditions.get(status.get("conditions"), "PodScheduled")
     if scheduled and scheduled.get("status") == "False":
-        return Trouble(scheduled.get("reason") or "Unschedulable", f"Pod {state.name}: {scheduled.get('message')}")
+        text = _unbound(pod, observed) or with_remedy("", str(scheduled.get("message")))
+        return Trouble(scheduled.get("reason") or "Unschedulable", f"Pod {state.name}: {text}")
     if state.phase == PENDING:
-        about = [event for event in events if (event.get("involvedObject") or {}).get("uid") == pod["metadata"]["uid"]]
+        about = [
+            event
+            for event in observed.events
+            if (event.get("involvedObject") or {}).get("uid") == pod["metadata"]["uid"]
+        ]
         if about:
             last = max(about, key=lambda event: str(event.get("lastTimestamp") or ""))
             return Trouble(last.get("reason") or "FailedMount", f"Pod {state.name}: {last.get('message')}")
     return None
+
+
+def _unbound(pod: Object, observed: Observed) -> str:
+    for need in references.of_pod(pod["spec"]):
+        if need.kind == PERSISTENT_VOLUME_CLAIM and need.name in observed.unbound:
+            return observed.unbound[need.name]
+    return ""
 
 
 def last_words(states: Iterable[ReplicaState], container: str) -> str:

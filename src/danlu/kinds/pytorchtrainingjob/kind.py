@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from danlu.kinds._served.tensorboardspec import TENSORBOARD
 from danlu.kinds._training import gang
-from danlu.kinds._training.controller import training_controller
+from danlu.kinds._training.controller import RIGHTS, training_controller
 from danlu.kinds.platform import PlatformKind, PlatformSettings
 from danlu.kinds.pytorchtrainingjob.reconcile import reconcile
 from danlu.kinds.pytorchtrainingjob.schema import (
@@ -32,4 +32,5 @@ KIND = PlatformKind(
     columns=COLUMNS,
     rules=RULES,
     owns=(POD, SERVICE, TENSORBOARD, *gang.KINDS),
+    rights=RIGHTS,
 )

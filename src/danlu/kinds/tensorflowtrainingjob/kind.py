@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from danlu.kinds._served.tensorboardspec import TENSORBOARD
 from danlu.kinds._training import gang
-from danlu.kinds._training.controller import training_controller
+from danlu.kinds._training.controller import RIGHTS, training_controller
 from danlu.kinds.platform import PlatformKind, PlatformSettings
 from danlu.kinds.tensorflowtrainingjob.reconcile import reconcile
 from danlu.kinds.tensorflowtrainingjob.schema import (
@@ -35,6 +35,7 @@ def _platform(kind: Kind) -> PlatformKind:
         columns=COLUMNS,
         rules=RULES,
         owns=(POD, SERVICE, TENSORBOARD, *gang.KINDS),
+        rights=RIGHTS,
     )
 
 
