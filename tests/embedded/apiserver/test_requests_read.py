@@ -18,8 +18,8 @@ from tests.embedded.apiserver.asking import (
     thing,
 )
 
-from danlu.embedded.apiserver.app import App
-from danlu.embedded.apiserver.request import Call, Query, Response, User
+from danlu.embedded.apiserver.app import App, _send_stream
+from danlu.embedded.apiserver.request import Call, Query, Response, StreamResponse, User
 from danlu.embedded.cluster import Cluster
 
 MAPS = f"{NAMESPACE}/configmaps"
@@ -48,6 +48,10 @@ async def test_paths_and_methods_that_lead_nowhere(ask: Ask) -> None:
         ("PUT", MAPS, 405, NOT_ALLOWED),
         ("PATCH", MAPS, 405, NOT_ALLOWED),
         ("HEAD", MAPS, 405, NOT_ALLOWED),
+        ("OPTIONS", MAPS, 405, NOT_ALLOWED),
+        ("POST", "/version", 405, NOT_ALLOWED),
+        ("PUT", f"{NAMESPACE}/pods/p/exec", 405, NOT_ALLOWED),
+        ("POST", f"{NAMESPACE}/pods/p/log", 405, NOT_ALLOWED),
         ("GET", "/readyz/zz", 404, "404 page not found\n"),
         ("GET", "/healthz/ping", 200, "ok"),
     ]
@@ -173,3 +177,22 @@ async def test_refused_paths_say_so_with_empty_details(ask: Ask) -> None:
     answer = await ask("GET", "/metrics", user=nobody)
     assert answer.message == 'forbidden: User "system:anonymous" cannot get path "/metrics"'
     assert answer.body["details"] == {}
+
+
+async def test_a_watcher_that_left_before_the_first_line_is_forgotten(cluster: Cluster) -> None:
+    """Else its queue would grow with every change."""
+    call = Call(cluster.server, "GET", MAPS, Query("watch=1"), {}, b"", ADMIN)
+    answer = await cluster.server.handle(call)
+    assert isinstance(answer, StreamResponse)
+    watchers = cluster.store._window("configmaps").watchers
+    assert len(watchers) == 1
+
+    async def gone(_message: Any) -> None:
+        raise OSError("connection reset")
+
+    async def receive() -> Any:
+        return {"type": "http.disconnect"}
+
+    with pytest.raises(OSError, match="connection reset"):
+        await _send_stream(receive, gone, answer)
+    assert not watchers

@@ -13,7 +13,7 @@ from danlu import __version__
 from danlu.embedded.apiserver import discovery, openapi
 from danlu.embedded.apiserver.request import MAX_BODY_BYTES, Call, Query, Response, StreamResponse
 from danlu.embedded.apiserver.server import Answer, Handler, Server, error_response, page_not_found
-from danlu.errors import ApiError, BadRequest, NotFound, RequestTooLarge
+from danlu.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, RequestTooLarge
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -46,7 +46,9 @@ async def root(call: Call) -> Response:
     return Response.json({"paths": sorted([*paths, *discovery.paths(call.server.registry)])})
 
 
-async def version(_: Call) -> Response:
+async def version(call: Call) -> Response:
+    if call.method != "GET":
+        raise MethodNotAllowed()
     return Response.json(
         {
             "major": "1",
@@ -203,16 +205,17 @@ async def _send_response(send: Send, answer: Response | Answer, head_only: bool)
 
 async def _send_stream(receive: Receive, send: Send, answer: StreamResponse) -> None:
     """Sends the chunks as they come, until they end or the client goes away."""
-    await send({"type": "http.response.start", "status": answer.status, "headers": _headers(answer)})
-    await send({"type": "http.response.body", "body": b"", "more_body": True})
-    sending = asyncio.ensure_future(_send_chunks(send, answer))
-    leaving = asyncio.ensure_future(_client_left(receive))
+    tasks: list[asyncio.Future[None]] = []
     try:
-        await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await send({"type": "http.response.start", "status": answer.status, "headers": _headers(answer)})
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
+        tasks = [asyncio.ensure_future(_send_chunks(send, answer)), asyncio.ensure_future(_client_left(receive))]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (sending, leaving):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(sending, leaving, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        answer.release()
 
 
 async def _send_chunks(send: Send, answer: StreamResponse) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
@@ -181,3 +181,5 @@ class StreamResponse:
     status: int = 200
     content_type: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
+    # Gives back what the chunks hold. A client may be gone before the first is asked for; then they cannot do it.
+    release: Callable[[], None] = lambda: None

@@ -147,6 +147,8 @@ class Server:
         if served.custom:
             raise NotFound.of(served.kind.plural, call.name, served.kind.group)
         sub = served.subresources.get(name)
+        if sub is not None and call.verb not in sub.verbs and name != "proxy":  # a proxy passes on any method
+            raise MethodNotAllowed()
         return sub.handle if sub is not None else None
 
     def _nothing_there(self, call: Call) -> Response:

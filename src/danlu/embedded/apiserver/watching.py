@@ -49,7 +49,7 @@ async def watch(call: Call) -> StreamResponse:
     lines = Lines(call, served, matches)
     seconds = asked_seconds or MIN_SECONDS * (1 + random.random())
     chunks = _follow(call, lines, subscription, snapshot, since, seconds, end_marked=_marks_end(call, initial))
-    return StreamResponse(chunks)
+    return StreamResponse(chunks, release=subscription.close)
 
 
 def _initial_events(call: Call) -> bool:
