@@ -90,5 +90,6 @@ export default function CodeEditor({ value, onChange, readOnly = false, faults =
     view.current?.dispatch({ effects: parts.current.lint.reconfigure(readOnly ? [] : lint) })
   }, [faults, readOnly])
 
-  return <div className="yaml-editor" ref={host} />
+  // Escape closes completion and search here; it must not close the dialog around and lose what was written.
+  return <div className="yaml-editor" ref={host} onKeyDown={(event) => event.key === 'Escape' && event.stopPropagation()} />
 }
