@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,8 +36,10 @@ def test_exit_codes_that_ask_for_a_restart() -> None:
     ]  # fmt: skip
 
 
-def activity(status: str, kernels: list[Any] = [], terminals: list[Any] = [], ssh: Any = None) -> Any:  # noqa: B006
-    return judge({"last_activity": status}, kernels, terminals, ssh, NOW)
+def activity(
+    status: str, kernels: Sequence[Any] = (), terminals: Sequence[Any] = (), ssh: Any = None, cores: float = 0.01
+) -> Any:
+    return judge({"last_activity": status}, kernels, terminals, ssh, cores, NOW)
 
 
 def test_the_latest_of_all_that_a_notebook_tells_counts() -> None:
@@ -51,6 +54,12 @@ def test_the_latest_of_all_that_a_notebook_tells_counts() -> None:
 
 def test_a_silent_kernel_that_computes_is_busy() -> None:
     assert activity("2026-01-02T01:00:00Z", [{"execution_state": "busy"}]).busy
+
+
+def test_a_silent_script_in_a_terminal_is_seen_by_what_it_uses() -> None:
+    found = activity("2026-01-02T01:00:00Z", terminals=[{"last_activity": "2026-01-01T00:00:00Z"}], cores=0.9)
+    assert found.busy
+    assert found.last == NOW, "from now on it may be quiet for an hour"
 
 
 def test_ssh_counts_as_activity() -> None:

@@ -1,6 +1,7 @@
 """Asks a notebook what it is doing: JupyterLab's REST API (kernels, terminals, status) and the SSH server beside it.
 
-Through the API server's proxy, which reaches pods wherever the operator runs.
+Through the API server's proxy, which reaches pods wherever the operator runs. What it uses of the processor counts too,
+where the cluster measures that: a script in a terminal may compute for days without a word.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from danlu.kinds._served.observing import Activity
 from danlu.kinds.notebook import programs
 from danlu.meta.clock import parse_time
 from danlu.meta.kind import Object
-from danlu.meta.wellknown import POD, SECRET
+from danlu.meta.quantity import parse
+from danlu.meta.wellknown import POD, POD_METRICS, SECRET
 
 TIMEOUT_S = 5.0
+BUSY_CORES = 0.1  # an idle JupyterLab uses a hundredth of a core
 
 
 async def ask(client: Client, obj: Object, pod: Object, now: datetime) -> Activity | None:
@@ -35,32 +38,43 @@ async def ask(client: Client, obj: Object, pod: Object, now: datetime) -> Activi
         async with asyncio.timeout(TIMEOUT_S):
             secret = await client.get(SECRET, f"managed-notebook-{shape.digits(obj)}", namespace)
             token = base64.b64decode(secret["data"]["token"]).decode()
-            status, kernels, terminals, ssh = await asyncio.gather(
+            status, kernels, terminals, ssh, cores = await asyncio.gather(
                 _get(client, pod, port, f"{base}api/status", token),
                 _get(client, pod, port, f"{base}api/kernels", token),
                 _get(client, pod, port, f"{base}api/terminals", token, absent=[]),
                 _ssh(client, obj, pod),
+                _cores(client, pod),
             )
     except (ApiError, TimeoutError, OSError, ValueError, KeyError):
         return None
-    return judge(status, kernels, terminals, ssh, now)
+    return judge(status, kernels, terminals, ssh, cores, now)
 
 
-def judge(status: Any, kernels: Any, terminals: Any, ssh: Any, now: datetime) -> Activity:
-    """The latest of all that is told. A kernel that computes is activity in itself, however long it says nothing."""
+def judge(status: Any, kernels: Any, terminals: Any, ssh: Any, cores: float, now: datetime) -> Activity:
+    """The latest of all that is told. What computes is activity in itself, however long it says nothing."""
     stamps = [status.get("last_activity"), *(k.get("last_activity") for k in kernels)]
     stamps += [t.get("last_activity") for t in terminals]
     busy = any(k.get("execution_state") in ("busy", "starting", "restarting") for k in kernels)
     last_ssh = parse_time(ssh["lastActivity"]) if ssh and ssh.get("lastActivity") else None
-    if ssh and ssh.get("connections"):
+    if cores >= BUSY_CORES or (ssh and ssh.get("connections")):
         busy = True
-    return Activity(_latest([*map(_time, stamps), last_ssh]), busy, now, last_ssh)
+    return Activity(now if busy else _latest([*map(_time, stamps), last_ssh]), busy, now, last_ssh)
 
 
 async def _ssh(client: Client, obj: Object, pod: Object) -> Any:
     if not (obj["spec"].get("ssh") or {}).get("enabled"):
         return None
     return await _get(client, pod, programs.SSH_ACTIVITY_PORT, "/", "", absent=None)
+
+
+async def _cores(client: Client, pod: Object) -> float:
+    """0 where nobody measures it."""
+    try:
+        found = await client.get(POD_METRICS, pod["metadata"]["name"], pod["metadata"]["namespace"])
+    except ApiError:
+        return 0.0
+    used = [(one.get("usage") or {}).get("cpu", "0") for one in found.get("containers") or ()]
+    return sum(parse(str(amount)).milli() for amount in used) / 1000
 
 
 _RAISE = object()

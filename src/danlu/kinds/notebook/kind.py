@@ -29,5 +29,6 @@ KIND = PlatformKind(
     rights=(
         Right(("",), ("pods", "persistentvolumeclaims"), ("get", "list", "watch")),
         Right(("",), ("pods/proxy",), ("get",)),
+        Right(("metrics.k8s.io",), ("pods",), ("get",)),
     ),
 )

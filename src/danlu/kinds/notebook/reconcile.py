@@ -13,7 +13,7 @@ from danlu.kinds.notebook import programs
 from danlu.kinds.notebook.schema import NOTEBOOK
 from danlu.kinds.references import Needed
 from danlu.meta import conditions
-from danlu.meta.clock import rfc3339
+from danlu.meta.clock import parse_time, rfc3339
 from danlu.meta.kind import Object
 from danlu.meta.objects import copy
 from danlu.meta.wellknown import CONFIG_MAP, SECRET, SERVICE
@@ -235,10 +235,13 @@ def _idle(obj: Object, observed: Observed, status: Object, ready: bool, now: dat
         text = "The Notebook does not say what it is doing"
         conditions.set(status["conditions"], "Idle", "Unknown", "NoAnswer", text, rfc3339(now))
         return
-    quiet = (now - activity.last).total_seconds() if activity.last else 0.0
+    # What computed in silence is remembered from earlier looks; nothing else tells of it afterwards.
+    seen = (obj.get("status") or {}).get("lastActivity")
+    last = max(filter(None, (activity.last, parse_time(seen) if seen else None)), default=None)
+    quiet = (now - last).total_seconds() if last else 0.0
     idle = not activity.busy and quiet >= settings.idle_after_s
-    if activity.last:
-        status["lastActivity"] = rfc3339(activity.last)
+    if last:
+        status["lastActivity"] = rfc3339(last)
     conditions.set(
         status["conditions"], "Idle", "True" if idle else "False", "Idle" if idle else "Active",
         f"The Notebook is {'idle' if idle else 'active'}", rfc3339(now), lastProbeTime=rfc3339(activity.probed),
