@@ -25,7 +25,7 @@ from danlu.meta.quantity import parse
 from danlu.meta.wellknown import POD, POD_METRICS, SECRET
 
 TIMEOUT_S = 5.0
-BUSY_CORES = 0.1  # an idle JupyterLab uses a hundredth of a core
+BUSY_CORES = 0.05  # an idle JupyterLab uses a hundredth of a core
 
 
 async def ask(client: Client, obj: Object, pod: Object, now: datetime) -> Activity | None:
