@@ -45,6 +45,8 @@ function whyOwner(object: KubeObject, pods: readonly KubeObject[], events: reado
   if (failed) return whyEnded(conditionsOf(object).map((each) => each.message ?? '')) ?? say('said', { message: failure?.message ?? 'Failed' }, { failed: true })
   const blocked = conditionOf(object, 'Blocked')
   if (blocked?.status === 'True' && blocked.message) return byCondition(blocked.message, object.metadata.name)
+  const lost = /Pod\[([\w.-]+)\] exited with error code (\d+)/.exec(failure?.message ?? '')
+  if (lost) return say('replicaLost', { pod: lost[1]!, code: lost[2]! })
   if (phase === 'Running' || isTrue(object, 'Running') || isTrue(object, 'Ready')) return undefined
   const waits = conditionsOf(object).find((each) => ['Running', 'Ready', 'Initialized', 'Created'].includes(each.type) && each.status === 'False' && each.message)
   if (waits?.message) return byCondition(waits.message, object.metadata.name)

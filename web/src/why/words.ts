@@ -26,6 +26,8 @@ export const words = defineWords({
   replicaExitedNext: { zh: '“状况”里有日志的最后几行；修正后克隆并重新创建。', en: 'The conditions hold the last lines of the log; clone it with the fault mended.' },
   replicaExitedSilently: { zh: '退出码 {code}，没有留下日志（{pod}）', en: 'Exit code {code}, and nothing was written ({pod})' },
   replicaExitedSilentlyNext: { zh: '检查运行命令；修正后克隆并重新创建。', en: 'Look at the command; clone it with the fault mended.' },
+  replicaLost: { zh: '副本 {pod} 以退出码 {code} 失败，不会再重启；其余副本仍在运行', en: 'Replica {pod} failed with exit code {code} and is not started again; the others go on' },
+  replicaLostNext: { zh: '查看它的日志；要让它重启，请提高“重启次数上限”或修改重启策略。', en: 'Read its log; to have it started again, raise the number of restarts or change the restart policy.' },
   code127: { zh: '{pod} 的容器 {container} 失败：找不到要运行的命令（退出码 127）', en: 'Container {container} of {pod} failed: the command was not found (code 127)' },
   code127Next: { zh: '检查运行命令的拼写，以及镜像里是否有这个程序。', en: 'Check the spelling of the command and whether the image has that program.' },
   outOfMemory: { zh: '{pod} 的容器 {container} 内存用尽，被系统终止', en: 'Container {container} of {pod} ran out of memory and was killed' },

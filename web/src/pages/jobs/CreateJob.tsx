@@ -1,12 +1,11 @@
 /** 创建 Job: the kind's form, filled from an existing job with ?from=NAME. */
 import { Alert, Spin } from 'antd'
 import { useQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
+import { lazy, useMemo } from 'react'
 import { useParams, useSearchParams } from 'react-router-dom'
 import { CreatePage } from '../../forms/CreatePage'
 import { formOf } from '../../forms/bundled'
 import { write, type Value } from '../../forms/value'
-import NotFound from '../../frame/NotFound'
 import { useNamespace } from '../../frame/project'
 import { useText, useWords } from '../../i18n'
 import { getObject, JOB_KINDS, listObjects, messageOf, type Kind } from '../../kube'
@@ -14,6 +13,8 @@ import { asNew } from '../../ui/yamlText'
 import { copyName } from './reading'
 import { MENU } from './menu'
 import { words } from './words'
+
+const NotFound = lazy(() => import('../../frame/NotFound'))
 
 export default function CreateJob() {
   const { plural } = useParams()

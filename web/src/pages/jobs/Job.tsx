@@ -5,7 +5,6 @@ import { useNavigate, useParams } from 'react-router-dom'
 import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
 import { JOB_KINDS, type Kind } from '../../kube'
-import NotFound from '../../frame/NotFound'
 import { ObjectPage } from '../../ui/ObjectPage'
 import { WhyBox } from '../../ui/WhyBox'
 import { KindTab } from './KindTab'
@@ -15,6 +14,7 @@ import { useJob } from './useJob'
 import { useJobActions } from './useJobActions'
 import { words } from './words'
 
+const NotFound = lazy(() => import('../../frame/NotFound'))
 const MonitorTab = lazy(() => import('./MonitorTab'))
 
 export default function Job() {
