@@ -40,10 +40,14 @@ class Processes:
         entry = {"words": command, "variables": variables, "pid": process.pid, "begun": begun(process.pid)}
         self._record({**self.recorded(), name: entry})
 
-    def again(self, name: str) -> None:
-        """Starts a program that was stopped, as it was."""
+    def again(self, name: str, changed: dict[str, str] | None = None) -> None:
+        """Starts a program anew, as it was or with other values of some flags."""
+        self.stop(name)
         entry = self.recorded()[name]
-        self.start(name, *entry["words"], **entry["variables"])
+        words = list(entry["words"])
+        for flag, value in (changed or {}).items():
+            words[words.index(flag) + 1] = value
+        self.start(name, *words, **entry["variables"])
 
     def running(self, name: str) -> bool:
         return alive(self.recorded().get(name, {}))

@@ -9,12 +9,14 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from danlu.operator.install.options import NAMESPACE
+from tests.cluster.cluster import GRACE, Cluster
 from tests.cluster.conftest import Space
 from tests.cluster.place import NODE
 from tests.kinds.jobs import job, role
@@ -143,7 +145,16 @@ def kill_leader(space: Space) -> int:
     return 0
 
 
-def test_a_node_that_dies(space: Space) -> None:
+@pytest.fixture
+def quick_to_miss(cluster: Cluster) -> Iterator[None]:
+    """A node counts as lost after ten seconds of silence."""
+    before = cluster.processes.recorded()["kube-controller-manager"]["words"]
+    cluster.processes.again("kube-controller-manager", {GRACE: "10s"})
+    yield
+    cluster.processes.again("kube-controller-manager", {GRACE: before[before.index(GRACE) + 1]})
+
+
+def test_a_node_that_dies(space: Space, quick_to_miss: None) -> None:
     """Its kubelet stops. Pods that may leave are told to; the job waits, says so, and ends when the node is back."""
     soon = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
