@@ -80,8 +80,8 @@ class FakeCluster(RealControlPlane):
                 await asyncio.sleep(0.2)
         raise RuntimeError("the fake nodes did not become ready")
 
-    def client(self) -> _Open:
-        return _Open(self.kubeconfig)
+    def client(self) -> open_client:
+        return open_client(self.kubeconfig)
 
     def requests(self, agent: str) -> Counter[str]:
         """What the audit log has of a user agent: by verb and resource. A lease that is renewed is no job's request."""
@@ -96,7 +96,9 @@ class FakeCluster(RealControlPlane):
         return found
 
 
-class _Open:
+class open_client:
+    """A client of our own for what the benchmark does, for as long as a block."""
+
     def __init__(self, kubeconfig: Path) -> None:
         self._client = Client(HttpTransport(load(kubeconfig), "benchmark"))
 

@@ -1,6 +1,6 @@
 """`scripts/bench`: side by side in one run, printed as tables with ratios. Times vary by machine; ratios carry over.
 
-    scripts/bench [--rounds N] [--quick] [--json FILE]
+    scripts/bench [PART...] [--rounds N] [--quick] [--json FILE]
 
 Rounds alternate between the servers, so that a busy moment of the machine does not fall on one of them alone; each
 figure is the median over the rounds.
@@ -12,15 +12,18 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pods
+import tables
+from figures import Figures, number, say
+from jobs import JobBench
+from operators import Operators
 from servers import ROOT, Danlu, RealControlPlane, Server
 
 OBJECTS = 20_000
@@ -51,19 +54,6 @@ ROWS = [
 ]
 
 
-@dataclass(slots=True)
-class Figures:
-    """All values seen of each figure."""
-
-    seen: dict[str, list[float]] = field(default_factory=dict)
-
-    def add(self, name: str, *values: float) -> None:
-        self.seen.setdefault(name, []).extend(values)
-
-    def middle(self, name: str) -> float:
-        return statistics.median(self.seen[name])
-
-
 class Bench:
     def __init__(self, folder: Path, rounds: int, quick: bool) -> None:
         self.folder = folder
@@ -85,13 +75,13 @@ class Bench:
         return self.folder / name
 
     def run(self) -> None:
-        for number in range(self.rounds):
+        for count in range(self.rounds):
             for make, figures in ((RealControlPlane, self.real), (Danlu, self.ours)):
-                say(f"round {number + 1} of {self.rounds}: {make.name}")
-                server = make(self.folder / f"{make.__name__}-{number}", self.path)
+                say(f"round {count + 1} of {self.rounds}: {make.name}")
+                server = make(self.folder / f"{make.__name__}-{count}", self.path)
                 try:
                     self._start(server, figures)
-                    self._load(server, f"r{number}", figures)
+                    self._load(server, f"r{count}", figures)
                 finally:
                     server.stop()
         if not self.quick:
@@ -149,26 +139,17 @@ class Bench:
             self._load(full, "measured", measured, "jobs", "-n", "200")
             self.ours.add("jobs_per_s", *measured.seen["jobs_per_s"])
             self._load(full, "more", Figures(), "jobs", "-n", str(FINISHED_JOBS - 200))
-            for number in range(self.rounds):
+            for count in range(self.rounds):
                 for server, figures in ((empty, self.empty), (full, self.full)):
                     server.stop()
                     self._start(server, figures)
                 for server, figures in ((empty, self.empty), (full, self.full)):
-                    self._load(server, f"f{number}", figures)
-                    figures.add("pod_ms", *pods.start_ms(server, f"start-{number}"))
+                    self._load(server, f"f{count}", figures)
+                    figures.add("pod_ms", *pods.start_ms(server, f"start-{count}"))
         finally:
             empty.stop()
             full.stop()
         self.ours.add("pod_ms", *self.empty.seen["pod_ms"])
-
-
-def say(text: str) -> None:
-    """With the load average: where others are at work too, times say little, and processor time and ratios more."""
-    print(f"bench: {text} (load average {os.getloadavg()[0]:.1f})", flush=True)
-
-
-def number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def comparison(bench: Bench) -> list[str]:
@@ -204,28 +185,117 @@ def flatness(bench: Bench) -> list[str]:
     return lines
 
 
+def show_api(bench: Bench) -> list[str]:
+    lines = comparison(bench)
+    if not bench.quick:
+        lines += [
+            "",
+            f"With {OBJECTS:,} more objects and {FINISHED_JOBS * 4:,} finished pods stored:",
+            "",
+            *flatness(bench),
+        ]
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    about: str
+    run: Callable[[Run], list[str]]  # measures, and returns the lines of its table
+
+
+class Run:
+    """What all parts share."""
+
+    def __init__(self, folder: Path, rounds: int, quick: bool) -> None:
+        self.folder = folder
+        self.rounds = rounds
+        self.quick = quick
+        self.kept: dict[str, dict[str, list[float]]] = {}
+
+    def folder_of(self, part: str) -> Path:
+        folder = self.folder / part
+        folder.mkdir()
+        return folder
+
+    def keep(self, name: str, figures: Figures) -> None:
+        self.kept[name] = figures.seen
+
+
+def api(run: Run) -> list[str]:
+    bench = Bench(run.folder_of("api"), run.rounds, run.quick)
+    bench.run()
+    for name, figures in (("real", bench.real), ("ours", bench.ours), ("empty", bench.empty), ("full", bench.full)):
+        run.keep(f"api {name}", figures)
+    return show_api(bench)
+
+
+def operator_part(name: str, measure: Callable[[Operators], None]) -> Callable[[Run], list[str]]:
+    def part(run: Run) -> list[str]:
+        bench = Operators(run.folder_of(name), run.rounds)
+        measure(bench)
+        run.keep(f"{name} floor", bench.floor)
+        for contender, figures in bench.figures.items():
+            run.keep(f"{name} {contender}", figures)
+        return tables.operators(bench)
+
+    return part
+
+
+def job_part(name: str, *measures: Callable[[JobBench], None]) -> Callable[[Run], list[str]]:
+    def part(run: Run) -> list[str]:
+        script = ROOT / "scripts/real-kubernetes"
+        built = subprocess.run([script, "kubectl"], stdout=subprocess.PIPE, text=True, check=True)
+        path = os.pathsep.join([*built.stdout.split(), os.environ["PATH"]])
+        bench = JobBench(run.folder_of(name), path, run.rounds)
+        for measure in measures:
+            measure(bench)
+        run.keep(name, bench.figures)
+        return tables.jobs(bench.figures)
+
+    return part
+
+
+def speed_and_requests(bench: Operators) -> None:
+    bench.speed()
+    bench.requests()
+
+
+PARTS = {
+    "api": Part("the API, side by side with a real control plane", api),
+    "jobs": Part("many small jobs, and how soon a job's ranks run", job_part("jobs", JobBench.rate, JobBench.latency)),
+    "training": Part("example 03 inside Danlu and under torchrun", job_part("training", JobBench.training)),
+    "notebook": Part("a notebook and `jupyter lab` by hand", job_part("notebook", JobBench.notebook)),
+    "operator": Part("operators on a real API server with fake nodes", operator_part("operator", speed_and_requests)),
+    "operator-memory": Part("their memory with many jobs", operator_part("operator-memory", Operators.memory)),
+    "operator-large": Part("5,000 jobs on 500 fake nodes", operator_part("operator-large", Operators.large)),
+}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="scripts/bench", description="Speed, side by side with a real control plane.")
+    listed = "; ".join(f"{name}: {part.about}" for name, part in PARTS.items())
+    parser = argparse.ArgumentParser(prog="scripts/bench", description="Speed, side by side with others.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: api jobs operator. {listed}")
     parser.add_argument("--rounds", type=int, default=3, help="the median of this many is shown (default: 3)")
-    parser.add_argument("--quick", action="store_true", help="leave out logs, jobs and the full server")
+    parser.add_argument("--quick", action="store_true", help="api: leave out logs, jobs and the full server")
     parser.add_argument("--json", type=Path, help="write every value seen to this file")
     arguments = parser.parse_args()
+    for name in arguments.parts:
+        if name not in PARTS:
+            parser.error(f"there is no part {name!r}; there are {', '.join(PARTS)}")
     folder = Path(tempfile.mkdtemp(prefix="danlu-bench-"))
+    run = Run(folder, arguments.rounds, arguments.quick)
     try:
-        bench = Bench(folder, arguments.rounds, arguments.quick)
-        bench.run()
+        for name in arguments.parts or ("api", "jobs", "operator"):
+            begun = time.monotonic()
+            lines = PARTS[name].run(run)
+            print("\n".join(["", f"## {name}: {PARTS[name].about}", "", *lines, ""]))
+            say(f"{name} took {(time.monotonic() - begun) / 60:.1f} minutes")
+            if arguments.json:
+                arguments.json.write_text(json.dumps(run.kept, indent=1))
     except BaseException:
         say(f"the servers' logs are in {folder}")
         raise
-    shutil.rmtree(folder)
-    lines = ["", *comparison(bench)]
-    if not arguments.quick:
-        filled = f"With {OBJECTS:,} more objects and {FINISHED_JOBS * 4:,} finished pods stored:"
-        lines += ["", filled, "", *flatness(bench)]
-    print("\n".join(lines))
-    if arguments.json:
-        kept = {"real": bench.real, "ours": bench.ours, "empty": bench.empty, "full": bench.full}
-        arguments.json.write_text(json.dumps({name: figures.seen for name, figures in kept.items()}, indent=1))
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

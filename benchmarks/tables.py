@@ -1,0 +1,70 @@
+"""Tables of what operators and jobs were measured at, each row with its goal."""
+
+from __future__ import annotations
+
+from figures import Figures, number
+from operators import DANLU, JOBS, KUBEFLOW, REPLICAS, Operators
+
+
+def verdict(reached: bool) -> str:
+    return "met" if reached else "missed"
+
+
+def operators(bench: Operators) -> list[str]:
+    ours, theirs, floor = bench.figures[DANLU.name], bench.figures[KUBEFLOW.name], bench.floor
+    lines = [f"| work | pods alone | {KUBEFLOW.name} | {DANLU.name} | goal |", "|---|---|---|---|---|"]
+    if "all_running_s" in ours:
+        low, peer, own = (one.middle("all_running_s") for one in (floor, theirs, ours))
+        goal = f"1.3 × the floor: {own / low:.2f} ×, {verdict(own <= 1.3 * low)}; "
+        goal += f"2 × faster than Kubeflow: {peer / own:.1f} ×, {verdict(peer >= 2 * own)}"
+        title = f"{JOBS} PyTorchJobs × {REPLICAS}, all pods and jobs Running"
+        lines.append(f"| {title} | {low:.1f} s | {peer:.1f} s | {own:.1f} s | {goal} |")
+        low, peer, own = (one.middle("cluster_cpu_s") for one in (floor, theirs, ours))
+        title = "processor time of the control plane and the fake nodes for that"
+        lines.append(f"| {title} | {low:.1f} s | {peer:.1f} s | {own:.1f} s | |")
+    rows = [
+        ("operator_cpu_s", "processor time of the operator for that", "s", 0.0),
+        ("all_running_mb", "operator memory after that", "MB", 0.0),
+        ("one_running_s", f"1 job × {REPLICAS}, created → Running", "s", 1.0),
+        ("requests_per_job", "API requests per job, creation to finish", "", 0.5),
+        ("memory_mb", "operator memory with 2,000 finished and 200 running jobs", "MB", 1.0),
+    ]
+    for name, title, unit, most in rows:
+        if name in ours and name in theirs:
+            lines.append(_beside(title, unit, theirs.middle(name), ours.middle(name), most))
+    for name in sorted({name for name in ours.seen if name.startswith("large_")}):
+        _, count, unit = name.split("_")
+        title = f"{int(count):,} jobs × 2 on 500 nodes, " + ("all Running" if unit == "s" else "operator memory")
+        peer = theirs.middle(name) if name in theirs else float("nan")
+        lines.append(_beside(title, unit.replace("mb", "MB"), peer, ours.middle(name), 0.0))
+    return lines
+
+
+def _beside(title: str, unit: str, peer: float, own: float, most: float) -> str:
+    goal = f"at most {most:g} ×: {own / peer:.2f} ×, {verdict(own <= most * peer)}" if most else ""
+    return f"| {title} | | {number(peer)} {unit} | {number(own)} {unit} | {goal} |"
+
+
+def jobs(figures: Figures) -> list[str]:
+    lines = ["| work | by hand | `danlu up` | goal |", "|---|---|---|---|"]
+    if "jobs_per_s" in figures:
+        rate, used = figures.middle("jobs_per_s"), figures.middle("cpu_ms_per_job")
+        title = f"{JOBS} PyTorchJobs × {REPLICAS} of `true`, all finished"
+        lines.append(f"| {title} | | {number(rate)} jobs/s | 20/s: {verdict(rate >= 20)} |")
+        lines.append(f"| processor time of Danlu for each of them | | {number(used)} ms | |")
+    if "above_pods_ms" in figures:
+        low, own, above = (figures.middle(name) for name in ("pods_ms", "ranks_ms", "above_pods_ms"))
+        title = "submit → all 4 ranks' processes run (by hand: four pods)"
+        goal = f"150 ms above: {above:.0f} ms, {verdict(above <= 150)}"
+        lines.append(f"| {title} | {low:.0f} ms | {own:.0f} ms | {goal} |")
+    if "job_s" in figures:
+        low, own, used = (figures.middle(name) for name in ("torchrun_s", "job_s", "own_percent"))
+        goal = f"1.02 ×: {own / low:.3f} ×, {verdict(own <= 1.02 * low)}"
+        lines.append(f"| example 03's training (by hand: torchrun) | {low:.1f} s | {own:.1f} s | {goal} |")
+        title = "processor time of Danlu itself meanwhile"
+        lines.append(f"| {title} | | {used:.2f} % of a core | under 3 %: {verdict(used < 3)} |")
+    if "notebook_s" in figures:
+        low, own = figures.middle("jupyter_s"), figures.middle("notebook_s")
+        goal = f"1.2 ×: {own / low:.2f} ×, {verdict(own <= 1.2 * low)}"
+        lines.append(f"| Notebook created → JupyterLab answers | {low:.2f} s | {own:.2f} s | {goal} |")
+    return lines
