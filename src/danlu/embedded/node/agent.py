@@ -317,6 +317,11 @@ class Agent:
             if other is not worker and other.context.node_name == context.node_name and not other.view.finished
         ]
         found = refusal(pod, node, others, set(self._pressures))
+        if found is not None:
+            # Before anything is refused: labels and resources that others gave the node may be newer than our copy.
+            with contextlib.suppress(errors.ApiError):
+                node = self._nodes[context.node_name] = await self.client.get(NODE, context.node_name)
+            found = refusal(pod, node, others, set(self._pressures))
         if found is None:
             return False
         reason, message = found

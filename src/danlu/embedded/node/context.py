@@ -46,6 +46,7 @@ class NodeContext:
     devices: Callable[[Object, Object], Devices] = no_devices
     release_devices: Callable[[str], None] = lambda pod_uid: None
     api_address: Callable[[], tuple[str, int] | None] = lambda: None  # where pods reach the API; None: its service
+    addressed_services: Callable[[str], Sequence[Object]] | None = None  # of a namespace; None: they are listed
 
     @property
     def mode(self) -> str:

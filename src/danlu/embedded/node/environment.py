@@ -40,6 +40,10 @@ class Context(Protocol):
     def api_address(self) -> Callable[[], tuple[str, int] | None]:
         """Where pods reach the API, when that is not where the `kubernetes` service says."""
         ...
+    @property
+    def addressed_services(self) -> Callable[[str], Sequence[Object]] | None:
+        """The services of a namespace that have an address; None: they are asked for."""
+        ...
 
 
 def expand_text(text: str, *variables: Mapping[str, str]) -> str:
@@ -80,7 +84,7 @@ def runtime_defaults(pod: Object, home: str = "/root") -> dict[str, str]:
 async def build(pod: Object, container: Object, context: Context) -> dict[str, str]:
     """Raises ConfigError with kubelet's text when something referred to is not there."""
     sources = _Sources(pod["metadata"]["namespace"], context.client)
-    links = await service_links(pod, context.client)
+    links = await service_links(pod, context.client, context.addressed_services)
     api = context.api_address()
     if api is not None:
         links |= {"KUBERNETES_SERVICE_HOST": api[0], "KUBERNETES_SERVICE_PORT": str(api[1])}
@@ -94,14 +98,17 @@ async def build(pod: Object, container: Object, context: Context) -> dict[str, s
     return {**links, **own}
 
 
-async def service_links(pod: Object, client: Client) -> dict[str, str]:
+async def service_links(
+    pod: Object, client: Client, known: Callable[[str], Sequence[Object]] | None = None
+) -> dict[str, str]:
     """{NAME}_SERVICE_HOST and its kin for the services of the pod's namespace, and always for `kubernetes`."""
     namespace = pod["metadata"]["namespace"]
     chosen: dict[str, Object] = {}
     with suppress(NotFound):
         chosen["kubernetes"] = await client.get(SERVICE, "kubernetes", "default")
     if pod["spec"].get("enableServiceLinks", True):
-        for service in (await client.list(SERVICE, namespace)).items:
+        found = known(namespace) if known else (await client.list(SERVICE, namespace)).items
+        for service in found:
             if namespace != "default" or service["metadata"]["name"] != "kubernetes":
                 chosen[service["metadata"]["name"]] = service
     links: dict[str, str] = {}

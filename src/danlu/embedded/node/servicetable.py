@@ -38,6 +38,7 @@ class ServiceTable:
         self._own = [made for made, given in ((self.services, services), (self.slices, slices)) if given is None]
         self._listeners: list[Callable[[Key], None]] = []
         self.slices.add_index("service", _service_of)
+        self.services.add_index("with address", _namespace_if_addressed)
         self.services.add_handler(lambda _event, obj, _old: self._tell(key_of(obj)))
         self.slices.add_handler(self._slice_changed)
 
@@ -55,6 +56,10 @@ class ServiceTable:
 
     def service(self, key: Key) -> Object | None:
         return self.services.get(*key)
+
+    def with_address(self, namespace: str) -> list[Object]:
+        """The services of a namespace that are not headless: of a thousand replicas' names none is."""
+        return self.services.by_index("with address", namespace)
 
     def backends(self, key: Key) -> list[Backend]:
         """Ready ones; when none is ready, those that still serve while they end (as kube-proxy has it)."""
@@ -90,3 +95,8 @@ def key_of(obj: Object) -> Key:
 def _service_of(obj: Object) -> list[Hashable]:
     name = (obj["metadata"].get("labels") or {}).get(SERVICE_NAME_LABEL)
     return [(obj["metadata"]["namespace"], name)] if name else []
+
+
+def _namespace_if_addressed(service: Object) -> list[Hashable]:
+    address = (service.get("spec") or {}).get("clusterIP")
+    return [service["metadata"]["namespace"]] if address and address != "None" else []
