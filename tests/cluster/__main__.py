@@ -31,6 +31,7 @@ OWN = ("test_basics", "test_console")
 PHASES = (
     Phase("conformance", ("tests/conformance", "--kubeconfig", "KUBECONFIG")),
     Phase("examples", (*(f"tests/cluster/{name}.py" for name in OWN), *(f"tests/e2e/{name}.py" for name in EXAMPLES))),
+    Phase("installing", ("tests/cluster/test_images.py", "tests/cluster/test_upgrade.py")),
     Phase("gangs", ("tests/cluster/test_gangs.py", "tests/cluster/test_trouble.py")),
     Phase("faults", ("tests/cluster/test_faults.py",)),
     Phase("ending", ("tests/cluster/test_ending.py",), inside=False),
