@@ -241,7 +241,8 @@ def test_a_quota_is_named_and_waited_for(jobs: Jobs) -> None:
 
 
 def test_a_crash_of_danlu_changes_nothing_about_running_jobs(jobs: Jobs) -> None:
-    roles = {"Master": role("PyTorchJob", "import time; time.sleep(8)"), "Worker": role("PyTorchJob", SLEEP, 2)}
+    until_told = "import os, time\nwhile not os.path.exists('/tmp/end'): time.sleep(0.1)"
+    roles = {"Master": role("PyTorchJob", until_told), "Worker": role("PyTorchJob", SLEEP, 2)}
     what = jobs.submit(job("PyTorchJob", "survives", roles, runPolicy={"cleanPodPolicy": "Running", "backoffLimit": 0}))
     jobs.until(what, "Running")
     jobs.danlu.wait("all of them", lambda: len(jobs.pods("survives")) == 3)
@@ -249,6 +250,7 @@ def test_a_crash_of_danlu_changes_nothing_about_running_jobs(jobs: Jobs) -> None
     jobs.danlu.kill()
     jobs.danlu.up()
     assert {name: pod["metadata"]["uid"] for name, pod in jobs.pods("survives").items()} == before
+    jobs.danlu.kubectl("exec", "survives-master-0", "--", "touch", "/tmp/end")
     jobs.until(what, "Succeeded")
     master = jobs.pods("survives")["survives-master-0"]
     assert master["metadata"]["uid"] == before["survives-master-0"]
