@@ -56,6 +56,7 @@ export const tokens = (chosen: Theme): ThemeConfig => ({
     colorTextDescription: chosen === 'dark' ? '#a6adb8' : '#59616d',
     colorTextTertiary: chosen === 'dark' ? '#a6adb8' : '#59616d',
     colorTextPlaceholder: chosen === 'dark' ? '#8f97a3' : '#6a727d',
+    ...(chosen === 'dark' ? { colorBgContainer: '#161a20', colorBgElevated: '#1c2128', colorBgLayout: '#0f1216' } : {}),
     borderRadius: 6,
     fontFamily: '-apple-system, BlinkMacSystemFont, "Segoe UI", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", sans-serif',
     fontFamilyCode: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Noto Sans Mono CJK SC", monospace',
@@ -63,6 +64,7 @@ export const tokens = (chosen: Theme): ThemeConfig => ({
     motionDurationSlow: '0.16s',
   },
   components: {
+    ...(chosen === 'dark' ? { Button: { primaryColor: '#0b1220' } } : {}),
     Layout: { headerHeight: 48, headerPadding: '0 16px', siderBg: chosen === 'dark' ? '#161a20' : '#ffffff', bodyBg: chosen === 'dark' ? '#0f1216' : '#f4f6f9' },
     Menu: { itemHeight: 36, darkItemBg: '#161a20', darkSubMenuItemBg: '#161a20' },
   },

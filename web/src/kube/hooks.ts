@@ -4,7 +4,7 @@ import { connection, onConnection, type Connection } from './connection'
 import { KubeError } from './errors'
 import type { Kind } from './kinds'
 import type { Selection } from './paths'
-import { useWatcherOf, watcherOf } from './store'
+import { acquire, watcherOf } from './store'
 import type { KubeObject } from './types'
 import type { Snapshot } from './watcher'
 
@@ -36,7 +36,7 @@ function useSnapshots(wanted: readonly Wanted[]): readonly Snapshot[] {
   const subscribe = useCallback(
     (listener: () => void) => {
       const ends = stable.map(({ kind, selection }) => {
-        const release = useWatcherOf(kind, selection)
+        const release = acquire(kind, selection)
         const unsubscribe = watcherOf(kind, selection).subscribe(listener)
         return () => {
           unsubscribe()

@@ -26,7 +26,7 @@ const sharedOf = (kind: Kind, selection: Selection): [string, Shared] => {
 export const watcherOf = (kind: Kind, selection: Selection): Watcher => sharedOf(kind, selection)[1].watcher
 
 /** Begins to use a list; the answer ends it. */
-export function useWatcherOf(kind: Kind, selection: Selection): () => void {
+export function acquire(kind: Kind, selection: Selection): () => void {
   const [path, shared] = sharedOf(kind, selection)
   shared.users++
   clearTimeout(shared.ending)

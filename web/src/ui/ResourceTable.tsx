@@ -90,7 +90,7 @@ export function ResourceTable(props: ResourceTableProps) {
   const [visible, setVisible] = useState<string[] | undefined>(() => remembered(id) ?? undefined)
   const [yamlOf, setYamlOf] = useState<KubeObject>()
   const [sorted, setSorted] = useState<Sorted>(props.defaultSort ?? { key: 'created', order: 'descend' })
-  const shownKeys = visible ?? columns.filter((column) => !column.hidden).map((column) => column.key)
+  const shownKeys = useMemo(() => visible ?? columns.filter((column) => !column.hidden).map((column) => column.key), [visible, columns])
 
   const rows = useMemo(() => {
     const wanted = text.trim().toLowerCase()
@@ -149,7 +149,7 @@ export function ResourceTable(props: ResourceTableProps) {
       ),
     })
     return made
-  }, [columns, leading, shownKeys.join(), linkTo, rowActions, rowButtons, deleting, remove, w, sorted, props.nameTitle])
+  }, [columns, leading, shownKeys, linkTo, rowActions, rowButtons, deleting, remove, w, sorted, props.nameTitle])
 
   const fault = listed.error
   return (

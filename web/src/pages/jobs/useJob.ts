@@ -23,12 +23,14 @@ export function useJob(kind: Kind, namespace: string, name: string): JobView {
   const services = useList(KINDS.Service, { namespace, labels })
   const claims = useList(KINDS.PersistentVolumeClaim, { namespace })
   const job = observed.object
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- of the job only its uid matters
   const pods = useMemo(() => (job ? listed.items.filter((pod) => ownedBy(pod, job)) : []), [listed.items, job?.metadata.uid])
   const replicas = useMemo(() => (job ? replicasOf(job, pods) : []), [job, pods])
   const replaced = useMemo(
     () => new Map(services.items.map((service) => [service.metadata.name, Number(service.metadata.annotations?.[RESTARTS] ?? 0)])),
     [services.items],
   )
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- of the job only its uid matters
   const about = useMemo(() => (job ? [job, ...pods] : []), [job?.metadata.uid, pods])
   const { items: events } = useEvents(namespace, about)
   return { observed, pods, replicas, replaced, events, claims: claims.items }

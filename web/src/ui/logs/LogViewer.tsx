@@ -18,6 +18,7 @@ export interface LogViewerProps {
 }
 
 const LINE = 18
+const OVERSCAN = 8 // lines drawn below the edge, so that a window that grows shows no gap
 const LARGEST = 12_000_000 // pixels; browsers stop somewhat above
 // Light on dark, at least 4.5 : 1 on the ground of the log.
 const COLOURS = ['#7fb2ff', '#f2a65a', '#6fd08c', '#e58fb1', '#c4a7ff', '#5cc8c8', '#d9c657', '#ff8f85']
@@ -84,7 +85,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
   useLayoutEffect(() => {
     const view = box.current
     if (!view) return
-    const measure = (): void => setRows(Math.ceil(view.clientHeight / LINE) + 1)
+    const measure = (): void => setRows(Math.ceil(view.clientHeight / LINE) + OVERSCAN)
     measure()
     const observer = new ResizeObserver(measure)
     observer.observe(view)
