@@ -95,6 +95,8 @@ class Up:
 
     def __enter__(self) -> Danlu:
         self._server.start()
+        # The API answers a moment before the platform's kinds are served.
+        _wait_for("PyTorchJobs", lambda: self._server.run("get", "pytorchjobs.kubeflow.org", check=False).returncode == 0)
         return self._server
 
     def __exit__(self, *_: object) -> None:
