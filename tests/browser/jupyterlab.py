@@ -19,6 +19,8 @@ class JupyterLab:
         cell = self.page.locator(".jp-NotebookPanel:visible .jp-CodeCell .cm-content").first
         cell.click()
         self._paste(code)
+        # What is run before the kernel has started is lost.
+        expect(self.page.get_by_text("| Idle")).to_be_visible(timeout=120_000)
         self.page.locator(".jp-NotebookPanel:visible [data-command='notebook:run-cell-and-select-next']").first.click()
         output = self.page.locator(".jp-NotebookPanel:visible .jp-OutputArea").first
         expect(output).to_contain_text(until, timeout=TRAINING_MS)

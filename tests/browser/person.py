@@ -34,6 +34,7 @@ WORDS: dict[str, dict[str, str]] = {
     "name": {"zh": "名称", "en": "Name"},
     "image": {"zh": "镜像", "en": "Image"},
     "volume": {"zh": "存储卷", "en": "Volume"},
+    "template": {"zh": "模板", "en": "Template"},
     "create": {"zh": "创建", "en": "Create"},
     "open": {"zh": "打开", "en": "Open"},
     "preview": {"zh": "预览 YAML", "en": "Preview YAML"},
@@ -91,8 +92,9 @@ class Person:
 
     def choose(self, label: str, option: str) -> None:
         """In a list that opens below its field."""
-        self.page.get_by_role("combobox", name=self.word(label), exact=True).click()
-        self.page.locator(".ant-select-item-option").filter(has_text=option).first.click()
+        # The words in an empty field lie over what is to be clicked.
+        self.page.get_by_label(self.word(label), exact=True).click(force=True)
+        self.page.locator(".ant-select-dropdown:visible .ant-select-item-option").filter(has_text=option).first.click()
 
     def row(self, name: str) -> Locator:
         return self.page.get_by_role("row").filter(has=self.page.get_by_role("link", name=name, exact=True))

@@ -43,7 +43,7 @@ def enter(person: Person) -> None:
     """首页 > 模型构建, and the project at the top right."""
     person.page.goto(person.console)
     person.page.get_by_role("link").filter(has_text=person.word("build")).first.click()
-    expect(person.page.get_by_role("menuitem", name=person.word("overview"), exact=True)).to_be_visible()
+    expect(person.page.get_by_role("heading", name=person.word("overview"), exact=True)).to_be_visible()
     project = f"demo-{person.language}"
     switch = person.page.get_by_role("button", name=re.compile("切换项目|Switch project"))
     switch.click()
@@ -92,7 +92,7 @@ def follow(person: Person, name: str) -> None:
 def open_notebook(person: Person) -> JupyterLab:
     person.menu("notebooks")
     row = person.row("mnist")
-    button = row.get_by_role("button", name=person.word("open"), exact=True)
+    button = row.get_by_role("button", name=f"{person.word('open')} mnist", exact=True)
     expect(button).to_be_enabled(timeout=180_000)
     person.picture("notebooks")
     return JupyterLab(person.new_tab(button))
@@ -119,11 +119,12 @@ def test_seed_000_the_first_model(person: Person) -> None:
     person.menu("notebooks")
     person.click("create notebook")
     person.fill("name", "mnist")
-    person.fill("image", NOTEBOOK_IMAGE)
-    person.page.keyboard.press("Escape")
+    person.choose("image", NOTEBOOK_IMAGE)
     person.choose("volume", "mnist")
+    person.choose("template", "large")
     person.picture("notebook-new")
     person.click("create")
+    expect(person.row("mnist")).to_be_visible()
     lab = open_notebook(person)
     said = lab.run_in_a_cell(shortened(EXAMPLES / "01-first-notebook/torch_mnist.py"), "accuracy=")
     found = re.search(r"accuracy=(0\.\d+)", said)
