@@ -221,7 +221,8 @@ def _time(value: bytes, micro: bool = False) -> str | None:
         )
     except OverflowError:
         raise ProtobufError("a time is out of range") from None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
+    # Not %Y, which does not fill up the years before 1000.
+    return f"{moment.year:04}-" + moment.strftime("%m-%dT%H:%M:%S.%fZ" if micro else "%m-%dT%H:%M:%SZ")
 
 
 def _quantity(value: bytes) -> str:
