@@ -41,7 +41,9 @@ def pod(**container: Any) -> tuple[Object, Object]:
 
 async def build(objects: Objects, **container: Any) -> dict[str, str]:
     made, first = pod(**container)
-    context: Any = SimpleNamespace(client=objects, node_name="node-1", api_address=lambda: None)
+    context: Any = SimpleNamespace(
+        client=objects, node_name="node-1", api_address=lambda: None, addressed_services=None
+    )
     return await environment.build(made, first, context)
 
 

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -50,9 +50,13 @@ class Surroundings(Protocol):
     def release(self, pod_uid: str) -> None: ...
     async def hosts_file(self, pod: Object, address: str) -> str: ...
     def api_address(self) -> tuple[str, int] | None: ...
+    @property
+    def addressed_services(self) -> Callable[[str], Sequence[Object]] | None: ...
 
 
 class NoSurroundings:
+    addressed_services: Callable[[str], Sequence[Object]] | None = None
+
     def extended_resources(self, share: NodeShare, nodes: int) -> dict[str, int]:
         return {"nvidia.com/gpu": share.gpus} if share.gpus else {}
 
@@ -194,6 +198,7 @@ class Agent:
             lambda pod, container: around.assign(name, pod, container),
             around.release,
             around.api_address,
+            around.addressed_services,
         )
 
     async def _register(self, offer: Offer) -> None:

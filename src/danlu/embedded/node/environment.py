@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -40,6 +40,7 @@ class Context(Protocol):
     def api_address(self) -> Callable[[], tuple[str, int] | None]:
         """Where pods reach the API, when that is not where the `kubernetes` service says."""
         ...
+
     @property
     def addressed_services(self) -> Callable[[str], Sequence[Object]] | None:
         """The services of a namespace that have an address; None: they are asked for."""

@@ -32,6 +32,7 @@ class MachineSurroundings:
         """`shared` gives informers that others keep; without it there are own ones."""
         table = ServiceTable(client, *(shared(kind) if shared else None for kind in (SERVICE, ENDPOINT_SLICE)))
         self._table = table
+        self.addressed_services: Callable[[str], Sequence[Object]] | None = table.with_address
         self._recorder = EventRecorder(client, "service-proxy")
         self._hosts = Hosts(table, str(data_dir), client, shared(POD) if shared else None)
         self._proxy = ServiceProxy(table, self._recorder, api)

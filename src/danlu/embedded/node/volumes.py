@@ -15,7 +15,7 @@ import logging
 import os
 import shutil
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -51,6 +51,8 @@ class Context(Protocol):
     def node_name(self) -> str: ...
     @property
     def api_address(self) -> Callable[[], tuple[str, int] | None]: ...
+    @property
+    def addressed_services(self) -> Callable[[str], Sequence[Object]] | None: ...
     @property
     def data_dir(self) -> str: ...
 
