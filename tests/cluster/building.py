@@ -6,13 +6,13 @@ import os
 import subprocess
 from pathlib import Path
 
-from danlu.operator.install.options import IMAGE
+from danlu import __version__
 from tests.cluster.images import Store
 from tests.cluster.place import ROOT, Place, Trouble
 
 BASE = "localhost/danlu-base:latest"
-CERTIFICATES = "/etc/ssl/certs"  # a machine may know authorities of its own; builds reach what it reaches
-RECIPES = ROOT / "deploy/images"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # a machine may know authorities of its own
+MACHINES_NETWORK = ("nsenter", "--net=/proc/1/ns/net")  # builds need it also when the tests are in the cluster's
 
 
 class Builder:
@@ -20,38 +20,39 @@ class Builder:
         self.store, self.place = store, place
         self.folder = store.folder / "buildah"  # layers are kept between runs
         self.environment = {**os.environ, "BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "overlay"}
+        if CERTIFICATES.exists():
+            self.environment["PIP_CERT"] = str(CERTIFICATES)
 
-    def build(self, recipe: Path, name: str) -> None:
-        """`name` is what manifests call it."""
+    def build(self, name: str) -> str:
+        """An image of deploy/images, as its document says; what pods call it."""
         self._make_base()
-        bundle = Path(f"{CERTIFICATES}/ca-certificates.crt")
-        known = []
-        if bundle.exists():
-            known = ["-v", f"{CERTIFICATES}:{CERTIFICATES}:ro", "--build-arg", f"PIP_CERT={bundle}"]
-        self._buildah(
-            "bud", "--quiet", "--layers", "--pull-never", "--build-arg", f"BASE={BASE}", *known, "-f", str(recipe),
-            "-t", name, str(ROOT),
+        done = subprocess.run(
+            [*MACHINES_NETWORK, str(ROOT / "scripts/build-images"), "--base", BASE, "--lean", name],
+            env={**self.environment, "BUILDER": " ".join(self._program())}, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
-        self._buildah("push", "--quiet", name, f"oci:{self.place.built}:{name.removeprefix('docker.io/')}")
+        if done.returncode != 0:
+            raise Trouble(f"scripts/build-images {name} failed:\n{done.stdout[-4000:]}")
+        image = f"docker.io/danlu/{name}:{__version__}"
+        self.buildah("push", "--quiet", image, f"oci:{self.place.built}:{image.removeprefix('docker.io/')}")
+        return image
 
     def _make_base(self) -> None:
-        if self._buildah("images", "--quiet", "--filter", f"reference={BASE}"):
+        if self.buildah("images", "--quiet", "--filter", f"reference={BASE}"):
             return
-        container = self._buildah("from", "scratch")
+        container = self.buildah("from", "scratch")
         link = self.store.folder / "base.tar"  # buildah unpacks what is called an archive
         link.unlink(missing_ok=True)
         link.hardlink_to(self.store.blob(self.store.base))
-        self._buildah("add", "--quiet", container, str(link), "/")
-        self._buildah("commit", "--quiet", "--rm", container, BASE)
+        self.buildah("add", "--quiet", container, str(link), "/")
+        self.buildah("commit", "--quiet", "--rm", container, BASE)
         link.unlink()
 
-    def _buildah(self, *words: str) -> str:
-        command = ["buildah", "--root", str(self.folder), "--runroot", str(self.place.folder / "buildah"), *words]
-        done = subprocess.run(command, capture_output=True, text=True, env=self.environment)
+    def buildah(self, *words: str) -> str:
+        done = subprocess.run([*self._program(), *words], capture_output=True, text=True, env=self.environment)
         if done.returncode != 0:
             raise Trouble(f"buildah {words[0]} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.stdout.strip()
 
-
-def build_danlu(store: Store, place: Place) -> None:
-    Builder(store, place).build(RECIPES / "danlu/Containerfile", IMAGE)
+    def _program(self) -> list[str]:
+        return ["buildah", "--root", str(self.folder), "--runroot", str(self.place.folder / "buildah")]

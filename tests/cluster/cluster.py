@@ -124,9 +124,7 @@ class Cluster:
     def install(self, say: Callable[[str], None]) -> None:
         """Danlu, as its document tells it: the image, then `danlu install`."""
         say("building the console's pages and Danlu's image")
-        if subprocess.run([ROOT / "scripts/build"]).returncode != 0:
-            raise Trouble("the console's pages could not be built; what scripts/build said is above")
-        building.build_danlu(images.store(self.path), self.place)
+        building.Builder(images.store(self.path), self.place).build("danlu")
         say("danlu install")
         self.run(sys.executable, "-m", "danlu", "install", "--yes", "--gang", "kube", capture_output=False)
 

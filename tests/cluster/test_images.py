@@ -6,16 +6,13 @@ Training is built without torch and CUDA: 5 GB prove nothing about the recipe th
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
-from danlu import __version__
 from tests.cluster import images
 from tests.cluster.building import BASE, Builder
 from tests.cluster.cluster import Cluster
 from tests.cluster.conftest import Space
-from tests.running import ROOT
 
 pytestmark = [pytest.mark.timeout(900)]
 STRICT = {
@@ -32,33 +29,18 @@ MOST_MB = {"danlu": 200, "tensorboard": 300, "notebook": 500, "training": 1500} 
 
 @pytest.fixture(scope="module")
 def builder(cluster: Cluster) -> Builder:
-    made = Builder(images.store(cluster.path), cluster.place)
-    made._make_base()
-    return made
-
-
-def built(builder: Builder, name: str) -> str:
-    """The image's name, as pods write it."""
-    storage = f"buildah --root {builder.folder} --runroot {builder.place.folder / 'buildah'}"
-    done = subprocess.run(
-        [ROOT / "scripts/build-images", "--base", BASE, "--lean", name],
-        env={**builder.environment, "BUILDER": storage}, capture_output=True, text=True, cwd=ROOT,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    image = f"docker.io/danlu/{name}:{__version__}"
-    builder._buildah("push", "--quiet", image, f"oci:{builder.place.built}:{image.removeprefix('docker.io/')}")
-    return image
+    return Builder(images.store(cluster.path), cluster.place)
 
 
 def size_mb(builder: Builder, image: str) -> float:
     """What its own layers hold, unpacked."""
-    sizes = json.loads(builder._buildah("images", "--json", image))
+    sizes = json.loads(builder.buildah("images", "--json", image))
     return float(sizes[0]["size"].split()[0]) if "MB" in sizes[0]["size"] else 1000 * float(sizes[0]["size"].split()[0])
 
 
 @pytest.mark.parametrize("name", PROOF)
 def test_an_image_runs_as_nobody(builder: Builder, space: Space, name: str) -> None:
-    image = built(builder, name)
+    image = builder.build(name)
     assert size_mb(builder, image) - size_mb(builder, BASE) < MOST_MB[name]
     container = {
         "name": "c", "image": image, "imagePullPolicy": "Always", "securityContext": STRICT,
@@ -76,7 +58,7 @@ def test_an_image_runs_as_nobody(builder: Builder, space: Space, name: str) -> N
 
 
 def test_danlu_itself_needs_no_rights_and_no_disk(builder: Builder, space: Space) -> None:
-    image = built(builder, "danlu")
+    image = builder.build("danlu")
     assert size_mb(builder, image) - size_mb(builder, BASE) < MOST_MB["danlu"]
     container = {
         "name": "c", "image": image, "args": ["install", "--help"],
