@@ -102,12 +102,14 @@ def test_the_readme_tells_every_command(path: str) -> None:
 
 
 def test_the_test_command_is_what_ci_runs() -> None:
-    ci = (ROOT / ".ci/run").read_text().strip().splitlines()[-1].removeprefix("exec ")
+    called = [line for line in (ROOT / ".ci/run").read_text().splitlines() if line.startswith(("make", "scripts/"))]
+    assert called, ".ci/run calls nothing"
     for path in ("README.md", "README.zh.md"):
         lines = [
             line.partition("#")[0].strip() for _, _, text in blocks(text_of(Path(path))) for line in text.splitlines()
         ]
-        assert ci in lines, f"{path} does not tell {ci!r}, which .ci/run calls"
+        for command in called:
+            assert command in lines, f"{path} does not tell {command!r}, which .ci/run calls"
 
 
 def test_make_targets_call_scripts() -> None:
