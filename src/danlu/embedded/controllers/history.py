@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import orjson
+
 from danlu import errors
 from danlu.client.client import Client
 from danlu.client.informer import Informer
@@ -32,8 +34,11 @@ class Revisions:
 
 
 def data_of(owner: Object) -> Object:
+    """In the order of the alphabet: clients compare it with what they make of the owner, byte for byte."""
     template = {name: value for name, value in owner["spec"]["template"].items() if value is not None}
-    return {"spec": {"template": {**template, "$patch": "replace"}}}
+    patch = {"spec": {"template": {**template, "$patch": "replace"}}}
+    ordered: Object = orjson.loads(orjson.dumps(patch, option=orjson.OPT_SORT_KEYS))
+    return ordered
 
 
 def template_of(revision: Object) -> Object:
