@@ -70,13 +70,21 @@ export type WatchEvent =
 /** A value deep inside an object, or undefined: `field(pod, 'status.phase')`. A dot in a name is written `\.`. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- see KubeObject
 export function field(object: unknown, path: string): any {
+  let parts = knownPaths.get(path)
+  if (parts === undefined) {
+    parts = path.split(/(?<!\\)\./).map((part) => part.replaceAll('\\.', '.'))
+    knownPaths.set(path, parts)
+  }
   let value: unknown = object
-  for (const part of path.split(/(?<!\\)\./)) {
+  for (const part of parts) {
     if (value === null || value === undefined) return undefined
-    value = (value as Record<string, unknown>)[part.replaceAll('\\.', '.')]
+    value = (value as Record<string, unknown>)[part]
   }
   return value
 }
+
+// Few paths, asked for again and again: a list of 5,000 splits each of them once.
+const knownPaths = new Map<string, readonly string[]>()
 
 export const conditionsOf = (object: KubeObject | undefined): Condition[] => field(object, 'status.conditions') ?? []
 
