@@ -9,6 +9,15 @@ const add = (name, value) => (figures[name] ??= []).push(value)
 
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
 
+/** Processor time of the page's main thread, in ms: what a figure would be on a machine that nobody else uses. */
+async function processor(page) {
+  const session = (page.session ??= await page.context().newCDPSession(page))
+  if (!page.timed) await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+  page.timed = true
+  const { metrics } = await session.send('Performance.getMetrics')
+  return metrics.find((each) => each.name === 'TaskDuration').value * 1000
+}
+
 async function signedIn() {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, locale: 'en-US' })
   const page = await context.newPage()
@@ -53,15 +62,17 @@ async function scroll(page, locator) {
     }
     requestAnimationFrame(frame)
   })
+  const before = await processor(page)
   for (let i = 0; i < 60; i++) {
     await page.mouse.wheel(0, i < 30 ? 160 : -160)
     await page.waitForTimeout(16)
   }
-  return page.evaluate(() => {
+  const used = (await processor(page)) - before
+  const frames = await page.evaluate(() => {
     cancelAnimationFrame(window.framing)
-    const frames = window.frames_.slice(2)
-    return { fps: 1000 / (frames.reduce((a, b) => a + b, 0) / frames.length), longest: Math.max(...frames) }
+    return window.frames_.slice(2)
   })
+  return { fps: 1000 / (frames.reduce((a, b) => a + b, 0) / frames.length), longest: Math.max(...frames), cpu: used / frames.length }
 }
 
 const rowIsThere = () => document.querySelectorAll('tr.ant-table-row').length >= 10
@@ -82,7 +93,9 @@ for (let round = 0; round < rounds; round++) {
   await page.goto(`${origin}/build/${namespace}/volumes`)
   const menu = page.getByRole('link', { name: 'Jobs', exact: true }).first()
   await menu.waitFor()
+  let before = await processor(page)
   add('jobs_usable', await clickUntil(page, menu, rowIsThere))
+  add('jobs_usable_cpu', (await processor(page)) - before)
   begun = performance.now()
   await page.getByText(`of ${jobs}`).waitFor({ timeout: 60_000 })
   add('jobs_all_after', performance.now() - begun)
@@ -97,6 +110,7 @@ for (let round = 0; round < rounds; round++) {
   const moved = await scroll(page, page.locator('tr.ant-table-row').first())
   add('jobs_scroll_fps', moved.fps)
   add('jobs_scroll_longest', moved.longest)
+  add('jobs_scroll_cpu', moved.cpu)
 
   // A change of status in the cluster, from sending it to seeing it.
   await page.getByPlaceholder('Type a name to search').fill(`job-${round}-changes`)
@@ -133,14 +147,17 @@ for (let round = 0; round < rounds; round++) {
   await page.goto(`${origin}/build/${namespace}/jobs/pytorchjobs/${logJob}`)
   const tab = page.getByRole('tab', { name: 'Logs' })
   await tab.waitFor()
-  await page.getByText('Running', { exact: false }).or(page.getByText('Done')).first().waitFor()
+  await page.getByText('Master: 1').waitFor()
+  before = await processor(page)
   add('log_opens', await clickUntil(page, tab, (text) => document.querySelector('.log-view')?.textContent.includes(text), lastLine))
+  add('log_opens_cpu', (await processor(page)) - before)
   begun = performance.now()
   await page.getByText(/^1,000,\d+ lines/).waitFor({ timeout: 120_000 })
   add('log_whole_after', performance.now() - begun)
   const read = await scroll(page, page.locator('.log-view'))
   add('log_scroll_fps', read.fps)
   add('log_scroll_longest', read.longest)
+  add('log_scroll_cpu', read.cpu)
   await context.close()
 }
 
