@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import orjson
 
@@ -19,6 +20,7 @@ from danlu.runtime.manager import Manager
 
 log = logging.getLogger("danlu.operator")
 
+AUTOSCALING = ("autoscaling", "v2")
 LOOK_AGAIN_S = 5.0  # for a definition that is missing
 
 
@@ -69,6 +71,7 @@ class Supervision:
         await asyncio.gather(*(manager.stop() for manager in self.managers))
 
     async def _take_in_all(self) -> None:
+        await self._look_for_autoscaling()
         waiting = {word: needs(self.client, kind, self.settings) for word, kind in self.kinds.items()}
         while waiting:
             groups = {(kind.group, kind.version) for needed in waiting.values() for kind in needed}
@@ -91,6 +94,18 @@ class Supervision:
             self.looked = True
             if waiting:
                 await asyncio.sleep(LOOK_AGAIN_S)
+
+    async def _look_for_autoscaling(self) -> None:
+        """Only jobs that name metrics need it: where it is not there, all others go on without."""
+        while True:
+            try:
+                found = await self._served([AUTOSCALING])
+            except errors.ApiError as error:
+                log.debug("what is served could not be found out: %s", error)
+                await asyncio.sleep(LOOK_AGAIN_S)
+                continue
+            self.settings = replace(self.settings, autoscaling=self.settings.autoscaling and bool(found))
+            return
 
     async def _take_in(self, kind: PlatformKind) -> None:
         make = kind.controller
