@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.e2e import kubernetes_suite
@@ -30,7 +32,10 @@ def test_specs_pass_that_are_said_to_pass(make_danlu: Callable[..., Danlu]) -> N
     binary = kubernetes_suite.program()
     if not binary:
         pytest.skip("e2e.test is not built, and there is no Go to build it (scripts/real-kubernetes e2e)")
-    danlu = make_danlu()
+    danlu = make_danlu(start=False)
+    danlu.data.mkdir(mode=0o700)
+    shutil.copy(Path(__file__).with_name("kubernetes-suite-images.yaml"), danlu.data / "images.yaml")
+    danlu.up()
     whole = os.environ.get("KUBERNETES_SUITE") == "whole"
     wanted: list[Spec] = [s for s in kubernetes_suite.load() if s.danlu and (whole or s.seconds <= QUICK_S)]
     results = kubernetes_suite.run(binary, danlu.kubeconfig, wanted)
