@@ -5,6 +5,7 @@ import { useMemo, useState, type ReactNode } from 'react'
 import { useText, useWords } from '../i18n'
 import { isQuantity, KINDS, useList } from '../kube'
 import { words } from '../ui/words'
+import { byMessage } from '../why/why'
 import type { FieldSpec, FormSpec, SectionSpec } from './spec'
 import { entries, escapeStep, isOn, isShown, missing, newEntry, placeErrors, read, withDefaults, write, type Value } from './value'
 import { Widget, type WidgetProps } from './widgets'
@@ -82,7 +83,7 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
   const general = placed[''] ?? []
   return (
     <Form layout="vertical" component={false}>
-      {general.length > 0 && <Alert type="error" showIcon message={w('otherErrors')} description={<span className="break">{general.join('\n')}</span>} style={{ marginBottom: 16 }} />}
+      {general.length > 0 && <Alert type="error" showIcon message={w('otherErrors')} description={<Refusal messages={general} />} style={{ marginBottom: 16 }} />}
       {form.sections.map((section, index) =>
         section.each ? (
           <RepeatedSection key={index} section={section} value={value} onChange={onChange} example={example} renderField={renderField} />
@@ -97,6 +98,23 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
       )}
       {children}
     </Form>
+  )
+}
+
+/** What the server said and, where we know it, what to do. */
+function Refusal({ messages }: { messages: readonly string[] }) {
+  const w = useWords(words)
+  const t = useText()
+  const known = messages.map((message) => byMessage(message, '')).find((answer) => answer !== undefined)
+  return (
+    <>
+      <div className="break">{messages.join('\n')}</div>
+      {known && (
+        <div>
+          <strong>{w('nextStep')}:</strong> {t(known.nextStep, known.parameters)}
+        </div>
+      )}
+    </>
   )
 }
 

@@ -1,4 +1,4 @@
-/** A few objects as links; "-" for none. */
+/** A few objects as links; `none` where there are none. */
 import { Fragment } from 'react'
 import { Link } from 'react-router-dom'
 import type { KubeObject } from '../kube'
@@ -6,8 +6,8 @@ import { pathOf } from './paths'
 
 const SHOWN = 5
 
-export function ObjectLinks({ objects, namespace }: { objects: readonly KubeObject[]; namespace: string }) {
-  if (objects.length === 0) return <>-</>
+export function ObjectLinks({ objects, namespace, none = '-' }: { objects: readonly KubeObject[]; namespace: string; none?: string }) {
+  if (objects.length === 0) return <span className="quiet">{none}</span>
   return (
     <>
       {objects.slice(0, SHOWN).map((object, index) => {

@@ -72,5 +72,9 @@ describe('why', () => {
     expect(en(why(claim, [], [{ metadata: { name: 'e' }, reason: 'WaitForFirstConsumer', involvedObject: { uid: 'c' } }]))).toContain('first pod')
   })
 
+  it('says what a quota asks of a container', () => {
+    expect(en(byMessage('pods "two" is forbidden: failed quota: q: must specify cpu for: main', 'two'))).toContain('every container')
+  })
+
   it('leaves unknown messages alone', () => expect(byMessage('something else', 'p')).toBeUndefined())
 })

@@ -156,6 +156,7 @@ export function byMessage(message: string, pod: string): Why | undefined {
   if (/queue [\w.-]+ does not exist/i.test(message)) return say('queueMissing', { message })
   if (/may not use queue/i.test(message)) return say('queueForbidden', { message })
   if (/quota of queue|queue's quota/i.test(message)) return say('queueQuota', { message })
+  if (/failed quota.*must specify/i.test(message)) return say('quotaAsks', { message })
   if (/exceeded quota/i.test(message)) return say('quota', { message })
   if (/unbound immediate PersistentVolumeClaims/i.test(message)) return say('claimPending', { claim: '', message })
   if (/pod ?group|group [\w.-]+ (waits|can never|needs)|minMember|minAvailable|gang/i.test(message)) return say('gang', { message })

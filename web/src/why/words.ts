@@ -40,6 +40,8 @@ export const words = defineWords({
   startingNext: { zh: '请稍候；第一次使用一个镜像时需要较长时间。', en: 'Please wait; the first use of an image takes longer.' },
   quota: { zh: '超出了项目的配额：{message}', en: 'The quota of the project is used up: {message}' },
   quotaNext: { zh: '删除不再使用的工作负载，或请管理员提高配额；“总览 > 配额”显示用量。', en: 'Delete what is no longer used, or ask an administrator for more; Overview > Quota shows what is used.' },
+  quotaAsks: { zh: '项目设有配额，因此每个容器都要写明请求值：{message}', en: 'The project has a quota, so every container must say what it requests: {message}' },
+  quotaAsksNext: { zh: '填写 CPU 和内存的请求值或上限。', en: 'Fill in the requests or limits of CPU and memory.' },
   gang: { zh: '在等待所有副本能够同时运行：{message}', en: 'Waits until all replicas can run at once: {message}' },
   gangNext: { zh: '资源空出后会自动开始；减少副本或请求值可以更早开始。', en: 'It starts by itself when there is room; fewer replicas or smaller requests start sooner.' },
   queueClosed: { zh: '队列已关闭：{message}', en: 'The queue is closed: {message}' },

@@ -6,12 +6,12 @@ import { useWords } from '../../i18n'
 import { field, KINDS, useList, useObject, type KubeObject } from '../../kube'
 import { Conditions } from '../../ui/Conditions'
 import { Events, useEvents } from '../../ui/Events'
+import { ObjectLinks } from '../../ui/ObjectLinks'
 import { ObjectPage } from '../../ui/ObjectPage'
 import { Summary } from '../../ui/Summary'
 import { WhyBox } from '../../ui/WhyBox'
 import { useDeleting } from './deleting'
 import { ExpandDialog } from './ExpandDialog'
-import { UserLinks } from './UserLinks'
 import { podsUsing } from './usage'
 import { words as fileWords } from './files/words'
 import { words } from './words'
@@ -54,7 +54,7 @@ export default function Detail() {
                     { key: 'modes', label: w('accessModes'), value: ((field(claim, 'spec.accessModes') ?? []) as string[]).join(', ') },
                     { key: 'class', label: w('storageClass'), value: field(claim, 'spec.storageClassName') ?? '-' },
                     { key: 'volume', label: w('volume'), value: field(claim, 'spec.volumeName') ?? '-' },
-                    { key: 'users', label: w('usedBy'), value: <UserLinks pods={podsUsing(claim, pods.items)} namespace={namespace} /> },
+                    { key: 'users', label: w('usedBy'), value: <ObjectLinks objects={podsUsing(claim, pods.items)} namespace={namespace} none={w('nobody')} /> },
                   ]}
                 />
                 <Conditions object={claim} />

@@ -5,11 +5,11 @@ import { useCrumbs } from '../../frame/crumbs'
 import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
 import { field, KINDS, quantity, useList, type KubeObject } from '../../kube'
+import { ObjectLinks } from '../../ui/ObjectLinks'
 import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
 import { StateTag } from '../../ui/StateTag'
 import { ExpandDialog } from './ExpandDialog'
 import { useDeleting } from './deleting'
-import { UserLinks } from './UserLinks'
 import { podsUsing } from './usage'
 import { words as fileWords } from './files/words'
 import { words } from './words'
@@ -33,7 +33,7 @@ export default function List() {
       { key: 'size', title: w('size'), sort: (claim) => quantity(sizeOf(claim)), render: sizeOf },
       { key: 'accessModes', title: w('accessModes'), render: (claim) => ((field(claim, 'spec.accessModes') ?? []) as string[]).join(', ') },
       { key: 'class', title: w('storageClass'), sort: (claim) => field(claim, 'spec.storageClassName') ?? '', render: (claim) => field(claim, 'spec.storageClassName') ?? '-' },
-      { key: 'users', title: w('usedBy'), render: (claim) => <UserLinks pods={podsUsing(claim, pods.items)} namespace={namespace} /> },
+      { key: 'users', title: w('usedBy'), render: (claim) => <ObjectLinks objects={podsUsing(claim, pods.items)} namespace={namespace} none={w('nobody')} /> },
     ],
     [w, pods.items, namespace],
   )
