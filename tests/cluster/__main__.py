@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from dataclasses import dataclass
 
 from tests.cluster import machine
+from tests.cluster.building import OUTSIDE
 from tests.cluster.cluster import Cluster
 from tests.cluster.place import ROOT, Place, Trouble, build_programs, new_place, places
 from tests.cluster.target import VARIABLE
@@ -121,7 +123,7 @@ def passed(cluster: Cluster, phase: Phase) -> bool:
     prefix = cluster.place.prefix if phase.inside else []
     done = subprocess.run(
         [*prefix, sys.executable, "-m", "pytest", "--durations=5", *words],
-        cwd=ROOT, env={**cluster.environment, VARIABLE: str(cluster.place.folder)},
+        cwd=ROOT, env={**cluster.environment, VARIABLE: str(cluster.place.folder), OUTSIDE: str(os.getpid())},
     )  # fmt: skip
     say(f"phase {phase.name}: {'passed' if done.returncode == 0 else 'FAILED'}, {time.monotonic() - begun:.0f} s")
     return done.returncode == 0

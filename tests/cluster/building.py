@@ -12,7 +12,7 @@ from tests.cluster.place import ROOT, Place, Trouble
 
 BASE = "localhost/danlu-base:latest"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # a machine may know authorities of its own
-MACHINES_NETWORK = ("nsenter", "--net=/proc/1/ns/net")  # builds need it also when the tests are in the cluster's
+OUTSIDE = "DANLU_TEST_MACHINE"  # a process in the machine's own network: builds need it, and tests are in the cluster's
 
 
 class Builder:
@@ -27,7 +27,7 @@ class Builder:
         """An image of deploy/images, as its document says; what pods call it."""
         self._make_base()
         done = subprocess.run(
-            [*MACHINES_NETWORK, str(ROOT / "scripts/build-images"), "--base", BASE, "--lean", name],
+            [*_outside(), str(ROOT / "scripts/build-images"), "--base", BASE, "--lean", name],
             env={**self.environment, "BUILDER": " ".join(self._program())}, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
@@ -56,3 +56,8 @@ class Builder:
 
     def _program(self) -> list[str]:
         return ["buildah", "--root", str(self.folder), "--runroot", str(self.place.folder / "buildah")]
+
+
+def _outside() -> list[str]:
+    process = os.environ.get(OUTSIDE)
+    return ["nsenter", f"--net=/proc/{process}/ns/net"] if process else []
