@@ -11,7 +11,12 @@ from danlu.meta.kind import Object
 
 DEBUG_COMMAND = ["sleep", "inf"]
 UNBUFFERED = "PYTHONUNBUFFERED"
-YIELDING = (UNBUFFERED, "OMP_NUM_THREADS", "MKL_NUM_THREADS", *rendezvous.TOLD_EVERY_ROUND)  # what the template says itself, counts
+YIELDING = (
+    UNBUFFERED,
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    *rendezvous.TOLD_EVERY_ROUND,
+)  # what the template says itself, counts
 
 
 def labels(job: Job, replica: Replica) -> dict[str, str]:
