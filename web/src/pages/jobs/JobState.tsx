@@ -1,11 +1,14 @@
 /** A job's state and, right beside it, what keeps it, in the person's language. */
 import { Tooltip } from 'antd'
-import { useText } from '../../i18n'
+import { useText, useWords } from '../../i18n'
 import type { KubeObject } from '../../kube'
 import { StateTag } from '../../ui/StateTag'
 import { stateOf } from '../../ui/state'
+import { words as uiWords } from '../../ui/words'
 import { why } from '../../why/why'
 import './jobs.css'
+import { rolesOf } from './reading'
+import { words } from './words'
 
 export function JobState({ job, wide = false }: { job: KubeObject; wide?: boolean }) {
   const t = useText()
@@ -25,5 +28,24 @@ export function JobState({ job, wide = false }: { job: KubeObject; wide?: boolea
         </Tooltip>
       )}
     </span>
+  )
+}
+
+/** What a row of the list has no room for: the whole cause, what to do, and the replicas. */
+export function JobMore({ job }: { job: KubeObject }) {
+  const w = useWords(words)
+  const ui = useWords(uiWords)
+  const t = useText()
+  const answer = why(job)
+  return (
+    <div style={{ display: 'grid', gap: 4 }}>
+      {answer && (
+        <>
+          <div className="break"><strong>{ui('why')}:</strong> {t(answer.cause, answer.parameters)}</div>
+          <div className="break"><strong>{ui('nextStep')}:</strong> {t(answer.nextStep, answer.parameters)}</div>
+        </>
+      )}
+      <div><strong>{w('replicas')}:</strong> {rolesOf(job).map((role) => `${role.name}: ${role.replicas}`).join(', ')}</div>
+    </div>
   )
 }

@@ -11,7 +11,7 @@ import { pathOf } from '../../ui/paths'
 import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
 import { stateOf } from '../../ui/state'
 import { Labels } from '../../ui/Summary'
-import { JobState } from './JobState'
+import { JobMore, JobState } from './JobState'
 import { MENU } from './menu'
 import { knownSum, schedulingOf } from './reading'
 import { useJobActions } from './useJobActions'
@@ -66,6 +66,7 @@ export default function Jobs() {
       deleting={deleting}
       rowActions={actions}
       emptyText={w('noJobs')}
+      expandable={expanded}
       extra={
         <Dropdown
           trigger={['click']}
@@ -79,6 +80,8 @@ export default function Jobs() {
     />
   )
 }
+
+const expanded = (job: KubeObject) => <JobMore job={job} />
 
 type W = (key: keyof typeof words) => string
 

@@ -76,6 +76,10 @@ export function useJobActions(): { actions: (job: KubeObject) => Action[]; delet
 /** Pods keep the command they were made with, so the job is paused, and goes on when all of them are gone. */
 async function replaced(kind: Kind, job: KubeObject, debugging: boolean): Promise<boolean> {
   const { name, namespace } = job.metadata
+  if (isPaused(job)) {
+    await patchObject(kind, namespace, name, debugPatch(debugging))
+    return true
+  }
   await patchObject(kind, namespace, name, { spec: { runMode: { ...field(debugPatch(debugging), 'spec.runMode'), pause: { enabled: true } } } })
   for (let second = 0; second < STOP_S; second++) {
     const now = await getObject(kind, namespace, name)
