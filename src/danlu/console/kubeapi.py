@@ -44,6 +44,11 @@ def passed_on(scope: Scope) -> list[Header]:
     ]
 
 
+def _offered(scope: Scope) -> list[str]:
+    """A WebSocket's protocols; a token can hide among them, too."""
+    return [name for name in scope.get("subprotocols") or () if not name.startswith(_WEBSOCKET_TOKEN)]
+
+
 class InThisProcess:
     def __init__(self, app: Application, owner_certificate: bytes) -> None:
         """`owner_certificate`, DER: whom the token link stands for."""
@@ -57,8 +62,7 @@ class InThisProcess:
             state["peer_certificate"] = self._owner
         elif identity.token:
             headers.append((b"authorization", f"Bearer {identity.token}".encode()))
-        offered = [name for name in scope.get("subprotocols") or () if not name.startswith(_WEBSOCKET_TOKEN)]
-        await self._app({**scope, "headers": headers, "state": state, "subprotocols": offered}, receive, send)
+        await self._app({**scope, "headers": headers, "state": state, "subprotocols": _offered(scope)}, receive, send)
 
     async def close(self) -> None:
         """Nothing is held open between requests."""
@@ -81,7 +85,7 @@ class OverHttp:
         headers = [*passed_on(scope), (b"authorization", f"Bearer {identity.token}".encode())]
         url = self._server + request.path + (f"?{request.query_string}" if request.query_string else "")
         try:
-            await relaying.relay(self._open(), url, scope, receive, send, headers)
+            await relaying.relay(self._open(), url, {**scope, "subprotocols": _offered(scope)}, receive, send, headers)
         except relaying.NoAnswer as error:
             await refuse(request, send, ServiceUnavailable(f"the cluster at {self._server} cannot be reached: {error}"))
 
