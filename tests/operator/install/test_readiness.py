@@ -139,3 +139,11 @@ async def test_danlu_up_is_told_from_a_cluster(client: Client) -> None:
     assert [one for one in found if one.fatal and "danlu up" in one.what]
     definitions = [part for part in parts(options) if part.component == "crds"]
     assert not [one for one in await checks.findings(checks.Asked(client, options, definitions)) if one.fatal]
+
+
+@pytest.mark.parametrize(("version", "old"), [("v1.28.15-gke.1", True), ("v1.29.0", False), ("v1.36.3+k3s1", False)])
+async def test_an_old_cluster_is_refused(client: Client, version: str, old: bool) -> None:
+    options = InstallOptions()
+    asked = checks.Asked(client, options, parts(options))
+    found = [one async for one in checks.about_version(asked, {"gitVersion": version})]
+    assert [one.fatal for one in found] == ([True] if old else [])

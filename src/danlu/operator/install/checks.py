@@ -63,7 +63,7 @@ class Asked:
 async def findings(asked: Asked) -> list[Finding]:
     """All of them, the fatal ones first. A server that cannot be asked at all raises."""
     version = await _version(asked.client)
-    found = [one async for one in _about_version(asked, version)]
+    found = [one async for one in about_version(asked, version)]
     missing = [one async for one in _about_rights(asked)]
     if missing:
         return [*found, *missing]  # the other checks would only fail for the same reason
@@ -78,7 +78,7 @@ async def _version(client: Client) -> Object:
     return found
 
 
-async def _about_version(asked: Asked, version: Object) -> AsyncIterator[Finding]:
+async def about_version(asked: Asked, version: Object) -> AsyncIterator[Finding]:
     text = str(version.get("gitVersion"))
     numbers = re.findall(r"\d+", text)[:2]
     if tuple(map(int, numbers)) < OLDEST:
