@@ -14,13 +14,19 @@ function initial(): Language {
 }
 
 let current: Language = initial()
+markPage()
 
 export const language = (): Language => current
+
+/** For screen readers, hyphenation and fonts. */
+function markPage(): void {
+  if (typeof document !== 'undefined') document.documentElement.lang = current === 'zh' ? 'zh-CN' : 'en'
+}
 
 export function setLanguage(chosen: Language): void {
   current = chosen
   localStorage.setItem(KEY, chosen)
-  document.documentElement.lang = chosen === 'zh' ? 'zh-CN' : 'en'
+  markPage()
   listeners.forEach((listener) => listener())
 }
 

@@ -14,14 +14,18 @@ export const eventTime = (event: KubeObject): string =>
 
 const involved = (event: KubeObject): { kind?: string; name?: string; uid?: string; namespace?: string } => event.involvedObject ?? event.regarding ?? {}
 
+/** The kubelet writes a node's name where its uid belongs, so nodes are asked for by name. */
+const about = (object: KubeObject): string =>
+  object.kind === 'Node' ? `involvedObject.kind=Node,involvedObject.name=${object.metadata.name}` : `involvedObject.uid=${object.metadata.uid}`
+
 /** Live events about `objects` (by uid); without objects, all of the namespace. Newest first. */
 export function useEvents(namespace: string | undefined, objects?: readonly KubeObject[]): { items: readonly KubeObject[]; loading: boolean } {
   const single = objects?.length === 1 ? objects[0] : undefined
-  const listed = useList(KINDS.Event, { namespace, fields: single ? `involvedObject.uid=${single.metadata.uid}` : undefined })
+  const listed = useList(KINDS.Event, { namespace, fields: single && about(single) })
   const key = objects?.map((each) => each.metadata.uid).join()
   return useMemo(() => {
     const wanted = objects && new Set(objects.map((each) => each.metadata.uid))
-    const items = wanted ? listed.items.filter((event) => wanted.has(involved(event).uid)) : [...listed.items]
+    const items = wanted && !single ? listed.items.filter((event) => wanted.has(involved(event).uid)) : [...listed.items]
     items.sort((a, b) => (eventTime(a) < eventTime(b) ? 1 : -1))
     return { items, loading: listed.loading }
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the key says all of `objects`
