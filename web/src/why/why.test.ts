@@ -60,6 +60,8 @@ describe('why', () => {
     expect(en(why(job('PyTorchJob', { type: 'Blocked', status: 'True', message: waits })))).toBe(room)
     const died = 'PyTorchTrainingJob j has failed: j-1-master-0 failed with exit code 1\nTraceback\nModuleNotFoundError: no'
     expect(en(why(job('PyTorchTrainingJob', { type: 'Failed', status: 'True', message: died }, 'Failed')))).toBe('Exit code 1: ModuleNotFoundError: no (j-1-master-0)')
+    const image = 'Pod j-1-worker-0, container pytorch: Back-off pulling image "nope:1": ErrImagePull: failed to resolve image "nope:1"'
+    expect(en(why(job('PyTorchTrainingJob', { type: 'Running', status: 'False', message: image }, 'Pending')))).toContain('Image nope:1 cannot be had')
     const lost = 'Pod[j-1-worker-3] exited with error code 143'
     expect(en(why(job('PyTorchTrainingJob', { type: 'ReplicaFailure', status: 'True', message: lost }, 'Running')))).toContain('Replica j-1-worker-3 failed with exit code 143')
     const ended = 'PyTorchJob j is failed because 1 Master replica(s) failed.\nPod j-master-0 ended with exit code 3.'

@@ -163,7 +163,8 @@ export function byMessage(message: string, pod: string): Why | undefined {
   if (/Insufficient [\w.-]*\/?\w*gpu/i.test(message)) return say('gpu', { message })
   if (/Insufficient \w+|Too many pods/i.test(message)) return say('unschedulable', { pod, message })
   if (/didn't match|untolerated taint|node affinity|node\(s\) (?:had|were)/i.test(message)) return say('selector', { message })
-  if (/Failed to pull image "?([^":\s]+[^"\s]*)"?/i.test(message)) return say('image', { image: /image "?([^"\s]+)"?/i.exec(message)?.[1] ?? '', message }, { failed: true })
+  const image = /(?:Failed to pull|Back-off pulling|failed to resolve) image "?([^"\s]+)"?/i.exec(message)
+  if (image) return say('image', { image: image[1]!, message }, { failed: true })
   if (/(secret|configmap) "?[\w.-]+"? not found/i.test(message)) return say('config', { pod, message }, { failed: true })
   return undefined
 }
