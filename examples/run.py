@@ -69,6 +69,11 @@ class Screen:
             self.accuracy = told[1]
         self._draw()
 
+    def begins(self, pod: str) -> None:
+        if not self._done:
+            self._where = "the program starts"
+        self.line(f"pod {pod} runs; its log:")
+
     def waiting(self, reason: str) -> None:
         """Said once; below the log it stays until the training itself tells how far it is."""
         if reason and reason != self._where and not self._done:
@@ -302,7 +307,7 @@ async def follow(client: Client, example: Example, screen: Screen, home: Path) -
         if pod is None:
             break
         seen.add(pod["metadata"]["uid"])
-        screen.line(f"pod {pod['metadata']['name']} runs; its log:")
+        screen.begins(str(pod["metadata"]["name"]))
         async for line in log_lines(client, pod["metadata"]["name"]):
             screen.line(line)
     finished = await example.ending()

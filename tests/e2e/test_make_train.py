@@ -14,7 +14,7 @@ import yaml
 from tests.e2e.expecting import EXAMPLES, board_address, need
 from tests.running import ROOT, Danlu
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(600)]
 EXAMPLE = EXAMPLES / "02-parallel-training"
 
 
@@ -33,7 +33,7 @@ def test_from_nothing_to_a_model(danlu: Danlu, tmp_path: Path) -> None:
     container = job["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]
     container["env"] = [{"name": "PICTURES", "value": "4000"}, {"name": "EPOCHS", "value": "1"}]
     (shorter / "job.yaml").write_text(yaml.safe_dump(job))
-    said = danlu.terminal(f"{ROOT}/scripts/train {shorter}/job.yaml", timeout=240)
+    said = danlu.terminal(f"{ROOT}/scripts/train {shorter}/job.yaml", timeout=500)
     plain = re.sub(r"\r\x1b\[K|\[[█·]+\][^\n]*?(?=\r|$)", "\n", said)
     assert "created PyTorchTrainingJob mnist-parallel" in plain
     assert re.search(r"^Epoch 1/1 \[ *\d+%\] loss=", plain, re.M), plain
