@@ -87,9 +87,10 @@ def test_the_operator_is_killed_in_the_middle_of_a_hundred_submissions(space: Sp
         return len(states) == JOBS and all(" Succeeded " in f"{line} " for line in states)
 
     space.danlu.wait(f"{JOBS} jobs to succeed", done, 240)
+    names = {f"many-{number}-{role}-0" for number in range(JOBS) for role in ("master", "worker")}
+    space.danlu.wait("the watch to have told of all pods", lambda: names <= set(made))
     stop.set()
     watching.join()
-    names = {f"many-{number}-{role}-0" for number in range(JOBS) for role in ("master", "worker")}
     assert set(made) == names
     twice = {name: uids for name, uids in made.items() if len(uids) > 1}
     assert not twice, f"made more than once: {twice}"
