@@ -6,6 +6,7 @@ import { useWords } from '../../i18n'
 import type { KubeObject } from '../../kube'
 import { stateOf, type Tone } from '../../ui/state'
 import { useOpenApp } from '../../ui/useOpenApp'
+import { useOpenApp } from '../../ui/useOpenApp'
 import { useTensorBoard } from './useJob'
 import { words } from './words'
 
@@ -21,7 +22,7 @@ export function TensorBoardLink({ job }: { job: KubeObject }) {
   const state = stateOf(object)
   const open = async (): Promise<void> => {
     setBusy(true)
-    await openInTab(namespace, 'tensorboard', name)
+    await openApp(namespace, 'tensorboard', name)
     setBusy(false)
   }
   return (
