@@ -127,3 +127,12 @@ def test_pages_answer_gets_only() -> None:
     assert _answer(b"POST /healthz HTTP/1.1\r\n\r\n", pages).status == 405
     assert _answer(b"nonsense\r\n\r\n", pages).status == 405
     assert _encode(OK, with_body=False).endswith(b"connection: close\r\n\r\n")
+
+
+async def test_a_lease_is_renewed_however_many_wait() -> None:
+    asked = Access(Refusing(""), "https://server", Limit(0, 1))
+    for _ in range(access.PLACES):
+        await asked.gate.enter(0.0)
+    path = "/apis/coordination.k8s.io/v1/namespaces/a/leases/l"
+    answer = await asyncio.wait_for(asked.request("PUT", path, [], {}, b""), 10)
+    assert answer.status == 403

@@ -104,6 +104,7 @@ class Operator:
             settings.platform,
             settings.namespaces,
             pod_began=self.access.gate.pods_are_starting,
+            calm=self.access.gate.is_calm,
         )
         _calm_garbage_collection()
         try:

@@ -20,8 +20,19 @@ Factory = Callable[["Manager"], Controller]
 
 
 class Manager:
-    def __init__(self, client: Client, *, clock: Clock = utc_now, namespace: str | None = None) -> None:
-        """`namespace` limits all informers to one namespace, for an operator that may see no more."""
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock = utc_now,
+        namespace: str | None = None,
+        calm: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`namespace` limits all informers to one namespace, for an operator that may see no more.
+
+        `calm` says whether there is time for what can wait.
+        """
+        self.calm = calm
         self._plain_client = client
         self.client = client.observed_by(self._wrote)
         self.clock = clock

@@ -31,6 +31,7 @@ Observe = Callable[[Object, Children, Sequence[Refusal]], Seen]
 """What the function is to see: made of the object, its children, and what was refused in the attempt just made."""
 
 BY_CONTROLLER = "controller"
+LONGEST_PATIENCE_S = 5.0  # while many others start
 PATIENCE_S = 1.0  # four replicas that start or end at nearly the same time are one write, not four
 RETRY_REFUSED_S = 5.0  # a quota may be raised, a name may become free: nobody tells us
 
@@ -115,8 +116,9 @@ def observing_controller(
         if outcome.patient and outcome.status != (obj.get("status") or {}):
             now = asyncio.get_running_loop().time()
             left = unwritten.setdefault(uid, now + PATIENCE_S) - now
-            if left > 0:
-                outcome.requeue_after = min(outcome.requeue_after or left, left)
+            if left > 0 or (left > PATIENCE_S - LONGEST_PATIENCE_S and not manager.calm()):
+                wait = max(left, PATIENCE_S / 2)
+                outcome.requeue_after = min(outcome.requeue_after or wait, wait)
                 return
         unwritten.pop(uid, None)
         await applier.tell(kind, obj, outcome)
