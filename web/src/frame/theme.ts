@@ -66,7 +66,7 @@ export const tokens = (chosen: Theme): ThemeConfig => ({
   components: {
     ...(chosen === 'dark' ? { Button: { primaryColor: '#0b1220' } } : {}),
     Layout: { headerHeight: 48, headerPadding: '0 16px', siderBg: chosen === 'dark' ? '#161a20' : '#ffffff', bodyBg: chosen === 'dark' ? '#0f1216' : '#f4f6f9' },
-    Menu: { itemHeight: 36, darkItemBg: '#161a20', darkSubMenuItemBg: '#161a20' },
+    Menu: { itemHeight: 36, darkItemBg: '#161a20', darkSubMenuItemBg: '#161a20', darkItemSelectedBg: '#1d4380', darkItemSelectedColor: '#ffffff' },
   },
 })
 document.documentElement.dataset.theme = theme()
