@@ -6,7 +6,6 @@ import { useWords } from '../../i18n'
 import type { KubeObject } from '../../kube'
 import { stateOf, type Tone } from '../../ui/state'
 import { useOpenApp } from '../../ui/useOpenApp'
-import { useOpenApp } from '../../ui/useOpenApp'
 import { useTensorBoard } from './useJob'
 import { words } from './words'
 
@@ -22,7 +21,7 @@ export function TensorBoardLink({ job }: { job: KubeObject }) {
   const state = stateOf(object)
   const open = async (): Promise<void> => {
     setBusy(true)
-    await openApp(namespace, 'tensorboard', name)
+    await openInTab(namespace, 'tensorboard', name)
     setBusy(false)
   }
   return (
