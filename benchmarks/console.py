@@ -1,19 +1,17 @@
 """The console as a person feels it, in a real browser on a real `danlu up`: a part of `scripts/bench`.
 
-    scripts/bench console        or        .venv/bin/python benchmarks/console.py [--rounds N] [--json FILE]
+    scripts/bench console [--rounds N] [--json FILE]
 
 It needs Chromium and Node. What is measured stands in README.md. Nothing fails because it is slow.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
 import shutil
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -132,26 +130,10 @@ def console_link(server: Danlu) -> str:
     return str(links[-1])
 
 
-def table(found: Figures) -> str:
+def table(found: Figures) -> list[str]:
     lines = ["| what | median | all | goal |", "|---|---|---|---|"]
     for name, title, unit, goal in ROWS:
         if name in found:
             values = ", ".join(number(value) for value in found.seen[name])
             lines.append(f"| {title} | {number(found.middle(name))} {unit} | {values} | {goal} |")
-    return "\n".join(lines)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="the median of this many is shown (default: 3)")
-    parser.add_argument("--json", type=Path, help="write every value seen to this file")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="danlu-bench-") as folder:
-        found = measure(Path(folder) / "console", given.rounds)
-    print(table(found))
-    if given.json:
-        given.json.write_text(json.dumps({"console": found.seen}, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    return lines

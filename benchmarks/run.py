@@ -26,6 +26,8 @@ from jobs import JobBench
 from operators import Operators
 from servers import ROOT, Danlu, RealControlPlane, Server
 
+import console
+
 OBJECTS = 20_000
 FINISHED_JOBS = 500  # of four pods each
 SETTLE_SECONDS = 3
@@ -260,11 +262,18 @@ def speed_and_requests(bench: Operators) -> None:
     bench.requests()
 
 
+def console_part(run: Run) -> list[str]:
+    found = console.measure(run.folder_of("console"), run.rounds)
+    run.keep("console", found)
+    return console.table(found)
+
+
 PARTS = {
     "api": Part("the API, side by side with a real control plane", api),
     "jobs": Part("many small jobs, and how soon a job's ranks run", job_part("jobs", JobBench.rate, JobBench.latency)),
     "training": Part("example 03 inside Danlu and under torchrun", job_part("training", JobBench.training)),
     "notebook": Part("a notebook and `jupyter lab` by hand", job_part("notebook", JobBench.notebook)),
+    "console": Part("the web console in a real browser", console_part),
     "operator": Part("operators on a real API server with fake nodes", operator_part("operator", speed_and_requests)),
     "operator-memory": Part("their memory with many jobs", operator_part("operator-memory", Operators.memory)),
     "operator-large": Part("5,000 jobs on 500 fake nodes", operator_part("operator-large", Operators.large)),
