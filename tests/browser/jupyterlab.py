@@ -38,6 +38,18 @@ class JupyterLab:
         dialog.locator("button.jp-mod-accept").click()
         expect(self.page.locator(".jp-DirListing-itemText", has_text=name)).to_be_visible()
 
+    def move_away(self, folder: str) -> None:
+        """Other > Terminal: all that the tutorial has made goes into a folder of its own, as it asks at its end."""
+        self.page.bring_to_front()
+        self._launch("Other", "Terminal")
+        terminal = self.page.locator(".jp-Terminal:visible .xterm-screen").first
+        terminal.click()
+        # Spelled so that the line itself does not hold the word that says it is done.
+        self.page.keyboard.type(f"mkdir {folder} && mv $(ls | grep -v {folder}) {folder}/; touch moved-$((40+2))\n")
+        expect(self.page.locator(".jp-DirListing-itemText", has_text="moved-42")).to_be_visible()
+        self.page.keyboard.type("rm moved-*\n")
+        expect(self.page.locator(".jp-DirListing-itemText", has_text="moved-42")).to_be_hidden()
+
     def _launch(self, section: str, what: str) -> None:
         if not self.page.locator(".jp-Launcher:visible").count():
             self.page.locator(

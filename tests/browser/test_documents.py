@@ -128,6 +128,7 @@ def test_seed_000_the_first_model(person: Person) -> None:
     found = re.search(r"accuracy=(0\.\d+)", said)
     assert found is not None, said
     assert float(found[1]) > 0.7
+    lab.move_away("first-model")
 
 
 def test_seed_002_parallel_training(person: Person) -> None:
@@ -137,9 +138,10 @@ def test_seed_002_parallel_training(person: Person) -> None:
     lab.write_a_file("torch_mnist_trainingjob.py", shortened(folder / "torch_mnist_trainingjob.py"))
     create_by_yaml(person, "PyTorch", (folder / "job.yaml").read_text())
     follow(person, yaml.safe_load((folder / "job.yaml").read_text())["metadata"]["name"])
+    lab.move_away("parallel-training")
 
 
-def test_seed_004_training_with_tensorflow(person: Person, danlu: Danlu) -> None:
+def test_seed_004_training_with_tensorflow(person: Person) -> None:
     need("tensorflow")
     enter(person)
     lab = open_notebook(person)
