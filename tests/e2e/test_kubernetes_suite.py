@@ -28,9 +28,9 @@ def test_nine_of_ten_specs_that_pass_on_a_real_control_plane_pass_here() -> None
     assert unexplained == []
 
 
-@pytest.mark.timeout(
-    3600
-)  # e2e.test may have to be built first; the whole list waits five minutes for one token to expire
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.timeout(3600)  # e2e.test may have to be built first; the whole list takes as long as its slowest spec
 def test_specs_pass_that_are_said_to_pass(make_danlu: Callable[..., Danlu]) -> None:
     binary = kubernetes_suite.program()
     if not binary:
