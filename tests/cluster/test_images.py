@@ -24,7 +24,6 @@ PROOF = {
     "notebook": "import jupyterlab, asyncssh, matplotlib; print('it is there')",
     "tensorboard": "import tensorboard.main; print('it is there')",
 }
-OUTSIDE = ("nsenter", "--net=/proc/1/ns/net")  # the tests are in the cluster's network, packages are not
 MOST_MB = {"danlu": 200, "tensorboard": 300, "notebook": 500, "training": 1500}  # above the base image
 
 
