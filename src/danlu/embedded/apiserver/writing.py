@@ -1,7 +1,8 @@
 """create and update: from a decoded object to a durable one. Patches end here, too (see `patching.py`).
 
 Between reading the old object (`store.latest`) and `store.put` nothing awaits, so no other write can come between and
-no lock is needed. What is awaited is only the disk.
+no lock is needed. What is awaited is only the disk; and webhooks, where there are any: then the object is looked at
+again before it is written (`Overtaken`).
 """
 
 from __future__ import annotations
