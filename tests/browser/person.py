@@ -63,8 +63,8 @@ class Person:
         return WORDS[key][self.language]
 
     def watch(self, page: Page) -> Page:
-        """What goes wrong inside a page, which a person would only see in its developer tools."""
-        page.on("pageerror", lambda error: self.problems.append(f"{page.url}: {error}"))
+        """What goes wrong inside a page of the console, which a person would only see in its developer tools."""
+        page.on("pageerror", lambda error: self._heard(page, "error", str(error)))
         page.on("console", lambda said: self._heard(page, said.type, said.text))
         return page
 
