@@ -71,6 +71,8 @@ function TextWidget(props: WidgetProps) {
       aria-describedby={describedBy}
       value={shown}
       onChange={(next: string) => put(props, next)}
+      // It is a search field to the browser, which empties those on Escape; people only want to close the suggestions.
+      onKeyDown={(event) => event.key === 'Escape' && event.preventDefault()}
       options={suggestions.map((each) => ({ value: each }))}
       filterOption={(typed, option) => typed === shown && suggestions.includes(shown) ? true : (option?.value ?? '').includes(typed)}
     />
