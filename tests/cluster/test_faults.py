@@ -116,15 +116,17 @@ def submit_many(space: Space, numbers: range) -> None:
 
 
 def watch_pods(space: Space, made: dict[str, set[str]], stop: threading.Event) -> None:
-    """Every pod that ever was in the namespace: name → uids."""
+    """Every pod that ever was in the namespace: name → uids. A watch that breaks is begun anew."""
     path = "{.metadata.name}{' '}{.metadata.uid}{'\\n'}"
     command = ["kubectl", "-n", space.name, "get", "pods", "--watch", "-o", f"jsonpath={path}"]
-    with subprocess.Popen(command, env=space.danlu.environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        threading.Thread(target=end_when, args=(stop, process), daemon=True).start()
-        for line in process.stdout:
-            name, uid = line.split()
-            made.setdefault(name, set()).add(uid)
+    while not stop.is_set():
+        with subprocess.Popen(command, env=space.danlu.environment, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            threading.Thread(target=end_when, args=(stop, process), daemon=True).start()
+            for line in process.stdout:
+                name, _, uid = line.strip().partition(" ")
+                if uid:  # what breaks a watch is told in it, too, and is no pod
+                    made.setdefault(name, set()).add(uid)
 
 
 def end_when(stop: threading.Event, process: subprocess.Popen[str]) -> None:
