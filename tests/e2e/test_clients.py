@@ -334,7 +334,7 @@ def helm() -> str:
     built = subprocess.run([ROOT / "scripts/real-kubernetes", "helm"], capture_output=True, text=True, timeout=600)
     if built.returncode != 0:
         pytest.skip(f"helm could not be built: {built.stderr.strip().splitlines()[-1:]}")
-    return f"{built.stdout.split()[-1]}/helm"
+    return next(f"{folder}/helm" for folder in built.stdout.split() if Path(folder, "helm").is_file())
 
 
 @pytest.fixture(scope="module")
