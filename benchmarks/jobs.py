@@ -79,7 +79,8 @@ class JobBench:
 
     def notebook(self) -> None:
         torch = _environment("torch")
-        with Up(self.folder / "notebook", self.path) as server:
+        # Without the console, whose login would stand before it: the notebook's own address is asked.
+        with Up(self.folder / "notebook", self.path, "--no-console") as server:
             server.run("create", "-f", "-", manifest=CLAIM)
             for number in range(self.rounds + 1):  # the first time the files are not in memory: it does not count
                 say(f"notebook, round {number} of {self.rounds}")
@@ -90,13 +91,16 @@ class JobBench:
 
 
 class Up:
-    def __init__(self, folder: Path, path: str) -> None:
+    def __init__(self, folder: Path, path: str, *flags: str) -> None:
         self._server = Danlu(folder, path)
+        self._server.flags = flags
 
     def __enter__(self) -> Danlu:
         self._server.start()
         # The API answers a moment before the platform's kinds are served.
-        _wait_for("PyTorchJobs", lambda: self._server.run("get", "pytorchjobs.kubeflow.org", check=False).returncode == 0)
+        _wait_for(
+            "PyTorchJobs", lambda: self._server.run("get", "pytorchjobs.kubeflow.org", check=False).returncode == 0
+        )
         return self._server
 
     def __exit__(self, *_: object) -> None:

@@ -190,6 +190,7 @@ class RealControlPlane(Server):
 
 class Danlu(Server):
     name = "danlu up"
+    flags: tuple[str, ...] = ()
 
     @property
     def load_flags(self) -> list[str]:
@@ -198,7 +199,18 @@ class Danlu(Server):
 
     def launch(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._spawn(sys.executable, "-m", "danlu", "up", "--data-dir", self.folder, "--port", self.port, log="danlu")
+        self._spawn(
+            sys.executable,
+            "-m",
+            "danlu",
+            "up",
+            "--data-dir",
+            self.folder,
+            "--port",
+            self.port,
+            *self.flags,
+            log="danlu",
+        )
 
     def stop(self) -> None:
         for process in self.processes:
