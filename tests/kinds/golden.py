@@ -1,7 +1,8 @@
 """Golden files of job kinds: `NAME.input.yaml` is what a reconcile sees, `NAME.output.yaml` what it decides.
 
 Input: `now`, `job` (the object), and of what is observed any of `pods`, `services`, `others`, `events`, `unbound`,
-`taken_ports`, `refused` ({obj, message}), `settings`. What every pod has anyway (uid, owner, namespace) may be left out.
+`taken_ports`, `refused` ({obj, message}), `settings`. What every pod has anyway (uid, owner, namespace) may be left
+out.
 """
 
 from __future__ import annotations

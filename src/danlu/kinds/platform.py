@@ -30,7 +30,8 @@ class PlatformSettings:
     console_url: str = ""
     # Seconds between two questions to a notebook what it is doing.
     scan_interval_s: float = 300.0
-    # Seconds without kernel, terminal, page or ssh activity and with an idle processor after which a notebook counts as idle.
+    # Seconds without kernel, terminal, page or ssh activity, and with an idle processor, after which a notebook counts
+    # as idle.
     idle_after_s: float = 3600.0
     # Seconds a notebook may be idle before it is suspended; None: never.
     cull_after_s: float | None = None
