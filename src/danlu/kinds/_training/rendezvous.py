@@ -11,7 +11,7 @@ from danlu.meta.kind import Object
 Environment = list[Object]
 
 # torchrun lets its processes meet at a store of the agents, and says where that is only once: a node that joins later
-# (a worker that was killed and made anew) asks in vain and gives up after a minute. With this it is said in every round.
+# (a worker that was killed and made anew) asks in vain and gives up after a minute. With this it is said every round.
 TOLD_EVERY_ROUND = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 
 
