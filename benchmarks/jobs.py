@@ -14,12 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import yaml
 from fakecluster import open_client
 from figures import Figures, say
 from operators import NAMESPACE, PYTORCHJOB, create_all, has_condition, job, seen, timed
 from servers import ROOT, Danlu, cpu_seconds, descendants, free_port
 
 from danlu.embedded.node.images import Catalogue, data_folder
+from danlu.kinds.notebook.schema import NOTEBOOK as NOTEBOOK_KIND
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import POD
 
@@ -267,20 +269,22 @@ def _jupyter(torch: Path) -> float:
 
 
 def _notebook(server: Danlu) -> float:
-    begun = time.monotonic()
-    server.run("apply", "-f", str(NOTEBOOK))
-    address = ""
+    made = yaml.safe_load(NOTEBOOK.read_text())
 
-    def answers() -> bool:
-        nonlocal address
-        if not address:
-            said = server.run("get", "notebook", "mnist", "-o", "jsonpath={.status.url}").stdout.decode()
-            address = said.removesuffix("lab")
-        return bool(address) and _answers(f"{address}api")
+    async def start() -> float:
+        async with open_client(server.kubeconfig) as client:
+            begun = time.monotonic()
+            await client.create(NOTEBOOK_KIND, made, NAMESPACE)
+            while time.monotonic() - begun < WAIT_S:
+                found = await client.get(NOTEBOOK_KIND, made["metadata"]["name"], NAMESPACE)
+                address = (found.get("status") or {}).get("url", "").removesuffix("lab")
+                if address and await asyncio.to_thread(_answers, f"{address}api"):
+                    return time.monotonic() - begun
+                await asyncio.sleep(0.05)
+        raise RuntimeError("waited in vain for the notebook")
 
     try:
-        _wait_for("the notebook", answers)
-        return time.monotonic() - begun
+        return asyncio.run(start())
     finally:
-        server.run("delete", "notebook", "mnist", "--wait=false")
+        server.run("delete", "notebook", made["metadata"]["name"], "--wait=false")
         _wait_for("the notebook's pod to go", lambda: not server.run("get", "pods", "-o", "name").stdout.strip())
