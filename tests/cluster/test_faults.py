@@ -163,6 +163,7 @@ def test_a_node_that_dies(space: Space, quick_to_miss: None) -> None:
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
         for key in ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
     ]
+    space.add_fake_node("other")  # where no node at all answers, Kubernetes believes itself cut off and evicts nobody
     what = space.submit(sleeping("stranded", 25, tolerations=soon))
     space.until(what, "Running")
     space.danlu.wait("both pods to run here", lambda: set(space.bound().values()) == {NODE})
