@@ -21,8 +21,9 @@ def pages() -> None:
         pytest.skip("the console's pages are not built: scripts/build")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
+    """Not for the session: while Playwright lives, its event loop is in the way of every asynchronous test."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: scripts/setup --dev")
     path = next((found for name in CHROMIUMS if (found := shutil.which(name))), None)
     if path is None:
