@@ -116,7 +116,7 @@ def test_pause_and_resume(danlu: Danlu) -> None:
     danlu.kubectl("patch", what, "--type", "merge", "-p", '{"spec":{"runMode":{"pause":{"enabled":true}}}}')
     until(danlu, what, "Paused")
     danlu.wait("the pods to go", lambda: not pods(danlu, "pausing"))
-    assert get(danlu, what)["status"]["aggregate"]["deleted"] == 2
+    danlu.wait("both to be counted", lambda: get(danlu, what)["status"]["aggregate"]["deleted"] == 2)
     refused = danlu.fails(
         "patch", what, "--type", "merge", "-p", '{"spec":{"runMode":{"pause":{"resumeSpecs":[]}}}}'
     )  # fmt: skip

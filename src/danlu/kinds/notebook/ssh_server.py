@@ -24,6 +24,7 @@ from typing import Any
 
 ADDRESS = os.environ.get("NB_ADDRESS", "0.0.0.0")
 PORT, ACTIVITY_PORT = 2222, 2223
+LAST_WORDS_S = 2.0
 KEYS = Path("/etc/danlu/authorized-keys")
 HOST_KEY = Path(os.environ.get("HOME", "/tmp")) / ".ssh" / "notebook_host_key"
 SHELL = os.environ.get("SHELL", "/bin/bash")
@@ -151,11 +152,18 @@ async def in_terminal(asyncssh: Any, process: Any) -> None:
 
     showing, typing, waiting = (asyncio.create_task(task) for task in (show(), type_in(), hang_up()))
     code = await child.wait()
-    await asyncio.wait([showing], timeout=2)
+    await asyncio.wait([showing], timeout=LAST_WORDS_S)
     typing.cancel()
     waiting.cancel()
     os.close(ours)
     process.exit(code if code >= 0 else 128 - code)
+
+
+async def copy(reader: Any, writer: Any) -> None:
+    with suppress(OSError):  # the client is gone
+        while chunk := await reader.read(65536):
+            writer.write(chunk)
+            await writer.drain()
 
 
 async def without_terminal(process: Any) -> None:
@@ -165,9 +173,14 @@ async def without_terminal(process: Any) -> None:
             *command_line(process), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=variables(process), start_new_session=True,
         )  # fmt: skip
-        await process.redirect(child.stdin, child.stdout, child.stderr)
+        await process.redirect(stdin=child.stdin)
+        both = ((child.stdout, process.stdout), (child.stderr, process.stderr))
+        copies = [asyncio.create_task(copy(reader, writer)) for reader, writer in both]
         code = await child.wait()
-        await process.stdout.drain()
+        # Its last words may still be in the pipe; something that it left in the background may hold the pipe for ever.
+        await asyncio.wait(copies, timeout=LAST_WORDS_S)
+        for one in copies:
+            one.cancel()
         process.exit(code if code >= 0 else 128 - code)
     finally:
         Activity.running -= 1
