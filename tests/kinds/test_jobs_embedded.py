@@ -188,8 +188,8 @@ def test_a_pod_or_service_deleted_by_hand_comes_back(jobs: Jobs) -> None:
     what = jobs.submit(job("PyTorchJob", "back", {"Master": role("PyTorchJob", SLEEP)}))
     jobs.until(what, "Running")
     before, service = jobs.pods("back")["back-master-0"], jobs.services("back")["back-master-0"]
-    jobs.danlu.kubectl("delete", "pod", "back-master-0")
-    jobs.danlu.kubectl("delete", "service", "back-master-0")
+    jobs.danlu.kubectl("delete", "pod", "back-master-0", "--wait=false")
+    jobs.danlu.kubectl("delete", "service", "back-master-0", "--wait=false")
 
     def another() -> bool:
         now = jobs.pods("back").get("back-master-0")
