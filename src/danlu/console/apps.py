@@ -9,7 +9,6 @@ act.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode
 
 from danlu.console import appnames, relaying
@@ -28,15 +27,13 @@ from danlu.console.asgi import (
 )
 from danlu.console.finding import Finder, NotReady, Place
 from danlu.console.guard import Guard
+from danlu.console.reaching import Reach, Visit
 from danlu.console.sealing import LongCookie, Sealer, is_ours
 from danlu.console.sessions import Identity
 from danlu.console.settings import ConsoleSettings
 from danlu.console.tickets import Tickets
 from danlu.console.waiting import waiting_page
 from danlu.errors import ApiError, NotFound, ServiceUnavailable, Unauthorized
-
-if TYPE_CHECKING:
-    from danlu.console.reaching import Reach
 
 SAFE = ("GET", "HEAD")
 # Widen what a page's scripts may do beyond its own path, or speak for the whole origin.
@@ -120,7 +117,8 @@ class Apps:
             headers.append((b"x-forwarded-prefix", app.base.rstrip("/").encode()))
             rest = request.path[len(app.base) - 1 :]
             scope |= {"raw_path": rest.encode("latin-1"), "path": rest}
-        await self._reach.relay(identity, app, place, scope, receive, send, lambda _, kept: _answer_headers(app, kept))
+        visit = Visit(identity, app, place, lambda _, kept: _answer_headers(app, kept))
+        await self._reach.relay(visit, scope, receive, send)
 
     async def _wait(self, request: Request, send: Send, app: AppName, problem: NotReady) -> None:
         if wants_page(request):

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
@@ -24,17 +25,18 @@ if TYPE_CHECKING:
 CONNECT_S = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Who goes to which app, where it is found, and what becomes of its answer's headers."""
+
+    identity: Identity
+    app: AppName
+    place: Place
+    rewrite: Rewrite
+
+
 class Reach(Protocol):
-    async def relay(
-        self,
-        identity: Identity,
-        app: AppName,
-        place: Place,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        rewrite: Rewrite,
-    ) -> None:
+    async def relay(self, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises relaying.NoAnswer when the app does not answer."""
 
     async def close(self) -> None: ...
@@ -46,16 +48,8 @@ class Directly:
         self._by_name = by_name
         self._session: aiohttp.ClientSession | None = None
 
-    async def relay(
-        self,
-        identity: Identity,
-        app: AppName,
-        place: Place,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        rewrite: Rewrite,
-    ) -> None:
+    async def relay(self, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
+        place, app = visit.place, visit.app
         host = f"{place.service}.{app.namespace}.svc" if self._by_name or not place.cluster_ip else place.cluster_ip
         query = scope["query_string"].decode("latin-1")
         path = scope["raw_path"].decode("latin-1")
@@ -64,7 +58,7 @@ class Directly:
         if place.token:
             # The person was let in by us and need not type it.
             headers.append((b"authorization", f"token {place.token}".encode()))
-        await relaying.relay(self._open(), url, scope, receive, send, headers, rewrite)
+        await relaying.relay(self._open(), url, scope, receive, send, headers, visit.rewrite)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -88,17 +82,9 @@ class ThroughApi:
     def __init__(self, api: KubeApi) -> None:
         self._api = api
 
-    async def relay(
-        self,
-        identity: Identity,
-        app: AppName,
-        place: Place,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        rewrite: Rewrite,
-    ) -> None:
-        prefix = SERVICE.path(app.namespace, f"{place.service}:{place.port}", "proxy")
+    async def relay(self, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
+        place = visit.place
+        prefix = SERVICE.path(visit.app.namespace, f"{place.service}:{place.port}", "proxy")
         query = scope["query_string"]
         if place.token:
             # The Authorization header is the API server's; Jupyter also reads its token from the address.
@@ -112,7 +98,7 @@ class ThroughApi:
             "query_string": query,
             "headers": headers,
         }
-        await self._api.serve(inner, receive, _Unprefixed(prefix, send, rewrite).send, identity)
+        await self._api.serve(inner, receive, _Unprefixed(prefix, send, visit.rewrite).send, visit.identity)
 
     async def close(self) -> None:
         """The API is closed by whoever opened it."""

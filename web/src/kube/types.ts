@@ -99,3 +99,10 @@ export const keyOf = (object: KubeObject): string =>
 
 export const ownedBy = (object: KubeObject, owner: KubeObject): boolean =>
   (object.metadata.ownerReferences ?? []).some((reference) => reference.uid === owner.metadata.uid)
+
+interface Volume {
+  persistentVolumeClaim?: { claimName?: string }
+}
+
+/** The claims that a pod's spec names. */
+export const claimNames = (spec: unknown): string[] => ((field(spec, 'volumes') ?? []) as Volume[]).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? [])

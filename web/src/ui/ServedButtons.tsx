@@ -6,7 +6,10 @@ import { field, isTrue, messageOf, patchObject, type AppKind, type Kind, type Ku
 import { useOpenApp } from './useOpenApp'
 import { words } from './words'
 
-export const isSuspended = (object: KubeObject): boolean => field(object, 'spec.suspend') === true || field(object, 'spec.runMode') === 'paused'
+/** The name of the pod that serves it now. */
+export const servingPod = (object: KubeObject): string | undefined => field(object, 'status.pod.reference.name') || undefined
+
+const isSuspended = (object: KubeObject): boolean => field(object, 'spec.suspend') === true || field(object, 'spec.runMode') === 'paused'
 
 export interface ServedButtonsProps {
   kind: Kind

@@ -1,7 +1,7 @@
 /** Every job kind in one shape: roles, what they ask for, how they are scheduled, what can be done. Pure. */
 import type { KubeObject } from '../../kube'
 import { podSum, type Sum } from '../../kube/quantity'
-import { field, isTrue } from '../../kube/types'
+import { claimNames, field, isTrue } from '../../kube/types'
 
 export interface Volume {
   name: string
@@ -96,7 +96,7 @@ export function schedulingOf(job: KubeObject): Scheduling {
 }
 
 export const claimsOf = (job: KubeObject): string[] => [
-  ...new Set(rolesOf(job).flatMap((each) => (each.spec.volumes ?? []).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? []))),
+  ...new Set(rolesOf(job).flatMap((each) => claimNames(each.spec))),
 ]
 
 /** Volumes that are no claims, by name and kind of source: `dshm (emptyDir)`. */

@@ -1,20 +1,19 @@
 import { Empty, Typography } from 'antd'
-import { useNavigate, useParams } from 'react-router-dom'
+import { Link, useNavigate, useParams } from 'react-router-dom'
 import { useNamespace } from '../../frame/project'
 import { dateTime, useWords } from '../../i18n'
 import { field, KINDS, useList, useObject, type KubeObject } from '../../kube'
 import { Conditions } from '../../ui/Conditions'
 import { Events, useEvents } from '../../ui/Events'
 import { LogView } from '../../ui/LogView'
+import { ObjectLinks } from '../../ui/ObjectLinks'
 import { ObjectPage } from '../../ui/ObjectPage'
-import { ServedButtons } from '../../ui/ServedButtons'
+import { ServedButtons, servingPod } from '../../ui/ServedButtons'
 import { Summary } from '../../ui/Summary'
 import { TerminalView } from '../../ui/TerminalView'
 import { WhyBox } from '../../ui/WhyBox'
 import { pathOf } from '../../ui/paths'
-import { Link } from 'react-router-dom'
-import { ClaimLinks } from './List'
-import { claimsOf, imageOf, podOf, rangesOf, sshCommands, TYPES, useOf } from './reading'
+import { claimNamed, claimsOf, imageOf, rangesOf, sshCommands, TYPES, useOf } from './reading'
 import { words } from './words'
 
 export default function Detail() {
@@ -23,7 +22,7 @@ export default function Detail() {
   const navigate = useNavigate()
   const { name = '' } = useParams()
   const observed = useObject(KINDS.Notebook, namespace, name)
-  const podName = observed.object && podOf(observed.object)
+  const podName = observed.object && servingPod(observed.object)
   const { object: pod } = useObject(KINDS.Pod, namespace, podName ?? '', { enabled: podName !== undefined })
   const claims = useList(KINDS.PersistentVolumeClaim, { namespace })
   const list = { label: w('title'), to: `/build/${namespace}/notebooks` }
@@ -63,7 +62,7 @@ function Overview({ notebook, namespace }: { notebook: KubeObject; namespace: st
   const w = useWords(words)
   const queue: string | undefined = field(notebook, 'spec.scheduler.t9kScheduler.queue')
   const ranges = rangesOf(notebook)
-  const pod = podOf(notebook)
+  const pod = servingPod(notebook)
   const lastActivity: string | undefined = field(notebook, 'status.lastActivity')
   return (
     <Summary
@@ -72,7 +71,7 @@ function Overview({ notebook, namespace }: { notebook: KubeObject; namespace: st
         { key: 'type', label: w('type'), value: TYPES[field(notebook, 'spec.type') as string] ?? field(notebook, 'spec.type') },
         { key: 'image', label: w('image'), value: <span className="break">{imageOf(notebook)}</span> },
         { key: 'pod', label: 'Pod', value: pod ? <Link to={pathOf({ kind: 'Pod', metadata: { name: pod, namespace } }, namespace) ?? ''}>{pod}</Link> : '-' },
-        { key: 'volumes', label: w('volumes'), value: <ClaimLinks claims={claimsOf(notebook)} namespace={namespace} /> },
+        { key: 'volumes', label: w('volumes'), value: <ObjectLinks objects={claimsOf(notebook).map(claimNamed)} namespace={namespace} /> },
         { key: 'cpu', label: w('cpuRange'), value: ranges.cpu },
         { key: 'memory', label: w('memoryRange'), value: ranges.memory },
         { key: 'scheduler', label: w('scheduler'), value: queue ? w('t9kScheduler', { queue }) : w('defaultScheduler') },

@@ -1,15 +1,16 @@
 import { Button, Checkbox } from 'antd'
-import { Fragment, useCallback, useMemo } from 'react'
-import { Link, useNavigate } from 'react-router-dom'
+import { useCallback, useMemo } from 'react'
+import { useNavigate } from 'react-router-dom'
 import { useCrumbs } from '../../frame/crumbs'
 import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
 import { field, KINDS, useList, type KubeObject } from '../../kube'
+import { ObjectLinks } from '../../ui/ObjectLinks'
 import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
 import { ServedButtons } from '../../ui/ServedButtons'
 import { StateTag } from '../../ui/StateTag'
 import { stateOf } from '../../ui/state'
-import { claimsOf, imageOf, rangesOf, TYPES } from './reading'
+import { claimNamed, claimsOf, imageOf, rangesOf, TYPES } from './reading'
 import { words } from './words'
 
 export default function List() {
@@ -25,7 +26,7 @@ export default function List() {
       { key: 'cpu', title: 'CPU', render: (each) => rangesOf(each).cpu },
       { key: 'memory', title: w('memory'), render: (each) => rangesOf(each).memory },
       { key: 'ssh', title: 'SSH', render: (each) => <Checkbox checked={field(each, 'spec.ssh.enabled') === true} disabled aria-label={`SSH ${each.metadata.name}`} /> },
-      { key: 'volumes', title: w('volumes'), render: (each) => <ClaimLinks claims={claimsOf(each)} namespace={namespace} /> },
+      { key: 'volumes', title: w('volumes'), render: (each) => <ObjectLinks objects={claimsOf(each).map(claimNamed)} namespace={namespace} /> },
     ],
     [w, namespace],
   )
@@ -53,19 +54,5 @@ export default function List() {
         </Button>
       }
     />
-  )
-}
-
-export function ClaimLinks({ claims, namespace }: { claims: readonly string[]; namespace: string }) {
-  if (claims.length === 0) return <>-</>
-  return (
-    <>
-      {claims.map((claim, index) => (
-        <Fragment key={claim}>
-          {index > 0 && ', '}
-          <Link to={`/build/${namespace}/volumes/${claim}`}>{claim}</Link>
-        </Fragment>
-      ))}
-    </>
   )
 }

@@ -1,7 +1,7 @@
 /** What the pages read from a Notebook, and what they write. Pure. */
 import { read, write, type Value } from '../../forms/value'
 import { bytes, cores, podSum } from '../../kube/quantity'
-import { conditionOf, field, type KubeObject } from '../../kube/types'
+import { claimNames, conditionOf, field, type KubeObject } from '../../kube/types'
 
 interface Volume {
   name?: string
@@ -15,8 +15,6 @@ interface Mount {
 
 const VOLUMES = 'spec.template.spec.volumes'
 const MOUNTS = 'spec.template.spec.containers.0.volumeMounts'
-
-const isClaim = (volume: Volume): boolean => volume.persistentVolumeClaim !== undefined
 
 /** The form writes volume n and mount n side by side; here both are given the name that ties them together. */
 export function withNames(notebook: Value): Value {
@@ -47,8 +45,10 @@ export function withDataVolumes(notebook: Value, data: readonly DataVolume[]): V
   return write(write(notebook, VOLUMES, volumes), MOUNTS, [mount, ...data.map((each) => ({ mountPath: each.mountPath }))])
 }
 
-export const claimsOf = (notebook: KubeObject): string[] =>
-  ((field(notebook, VOLUMES) ?? []) as Volume[]).filter(isClaim).map((volume) => volume.persistentVolumeClaim?.claimName ?? '')
+export const claimsOf = (notebook: KubeObject): string[] => claimNames(field(notebook, 'spec.template.spec'))
+
+/** As much of a claim as a link to it needs. */
+export const claimNamed = (name: string): KubeObject => ({ kind: 'PersistentVolumeClaim', metadata: { name } })
 
 export const imageOf = (notebook: KubeObject): string => field(notebook, 'spec.template.spec.containers.0.image') ?? '-'
 
@@ -60,8 +60,6 @@ export function rangesOf(notebook: KubeObject): { cpu: string; memory: string } 
   const range = (left: number | undefined, right: number | undefined, show: (value: number) => string): string => `${left ? show(left) : '-'} / ${right ? show(right) : '-'}`
   return { cpu: range(requests.cpu, limits.cpu, cores), memory: range(requests.memory, limits.memory, bytes) }
 }
-
-export const podOf = (notebook: KubeObject): string | undefined => field(notebook, 'status.pod.reference.name') || undefined
 
 export function useOf(notebook: KubeObject): 'idle' | 'inUse' | 'unknownUse' {
   const idle = conditionOf(notebook, 'Idle')

@@ -8,11 +8,11 @@ import { Events, useEvents } from '../../ui/Events'
 import { LogView } from '../../ui/LogView'
 import { ObjectPage } from '../../ui/ObjectPage'
 import { pathOf } from '../../ui/paths'
-import { ServedButtons } from '../../ui/ServedButtons'
+import { ServedButtons, servingPod } from '../../ui/ServedButtons'
 import { Summary } from '../../ui/Summary'
 import { WhyBox } from '../../ui/WhyBox'
 import { OwnerLink } from './List'
-import { filesetsOf, ownerOf, podOf } from './reading'
+import { filesetsOf, ownerOf } from './reading'
 import { words } from './words'
 
 export default function Detail() {
@@ -21,7 +21,7 @@ export default function Detail() {
   const navigate = useNavigate()
   const { name = '' } = useParams()
   const observed = useObject(KINDS.TensorBoard, namespace, name)
-  const podName = observed.object && podOf(observed.object)
+  const podName = observed.object && servingPod(observed.object)
   const { object } = useObject(KINDS.Pod, namespace, podName ?? '', { enabled: podName !== undefined })
   const pod = podName === undefined ? undefined : object
   const list = { label: w('title'), to: `/build/${namespace}/tensorboards` }

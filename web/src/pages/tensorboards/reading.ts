@@ -16,5 +16,3 @@ export function filesetsOf(board: KubeObject): string[] {
 
 /** The job that made it. */
 export const ownerOf = (board: KubeObject): { kind: string; name: string } | undefined => board.metadata.ownerReferences?.find((each) => each.controller)
-
-export const podOf = (board: KubeObject): string | undefined => field(board, 'status.pod.reference.name') || undefined
