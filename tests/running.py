@@ -22,6 +22,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
+from urllib.request import Request, urlopen
 
 import pytest
 import yaml
@@ -150,6 +152,19 @@ class Danlu:
 
     def down(self) -> None:
         self.command("down")
+
+
+def fetch(request: Request, timeout: float = TIMEOUT) -> bytes:
+    """The answer. A node learns of a Service a moment after its pod is ready: one that is refused is asked again."""
+    ends = time.monotonic() + timeout
+    while True:
+        try:
+            with urlopen(request, timeout=timeout) as answer:
+                return bytes(answer.read())
+        except URLError as error:
+            if not isinstance(error.reason, ConnectionRefusedError) or time.monotonic() > ends:
+                raise
+            time.sleep(0.2)
 
 
 class Api:

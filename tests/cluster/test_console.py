@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 
 from danlu.operator.install.options import NAMESPACE
 from tests.cluster.conftest import Space
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, until
 from tests.running import ROOT
 
 pytestmark = pytest.mark.timeout(420)
@@ -51,18 +52,28 @@ async def test_a_notebook_is_opened_and_computes(space: Space, console: str) -> 
         assert (await browser.ask("POST", "/console/sign-in", {"token": token}))[0] == 200
         assert (await browser.session())["target"] == "cluster"
         assert "42" in await computed(browser, space.name, "print(6 * 7)")
-        page = await browser.visit(await browser.open_app(space.name, "tensorboard", "curves"))
-        assert page.status == 200
+        page = await opened(browser, space.name, "tensorboard", "curves")
         assert "TensorBoard" in await page.text()
         assert (await browser.raw("GET", f"{page.url}data/environment")).status == 200
         status, _ = await browser.ask("GET", "/k8s/api/v1/namespaces/kube-system/secrets")
         assert status == 403, "nobody gets more through the console than their own rights"
 
 
+async def opened(browser: Browser, namespace: str, kind: str, name: str) -> aiohttp.ClientResponse:
+    """The app itself; until the node knows the way to its Service, the console shows a page that loads itself again."""
+
+    async def look() -> aiohttp.ClientResponse | None:
+        page = await browser.visit(await browser.open_app(namespace, kind, name))
+        assert page.status in (200, 503), await page.text()
+        return page if page.status == 200 else None
+
+    found: aiohttp.ClientResponse = await until(f"{kind} {name} to open", look)
+    return found
+
+
 async def computed(browser: Browser, namespace: str, code: str) -> str:
     """What a cell printed, in a kernel of JupyterLab behind the console."""
-    page = await browser.visit(await browser.open_app(namespace, "notebook", "mnist"))
-    assert page.status == 200
+    page = await opened(browser, namespace, "notebook", "mnist")
     assert "<title>JupyterLab</title>" in await page.text()
     base = str(page.url).removesuffix("lab")
     parts = urlsplit(base)

@@ -19,23 +19,24 @@ Make = Callable[..., dict[str, Any]]
 
 
 def test_logs(kube: Kube, pod: Make) -> None:
-    two = pod("two", "for i in 1 2 3 4 5; do echo line $i; done; echo problem >&2")
+    two = pod("two", "for i in 1 2 3 4 5; do echo line $i; done")
     two["spec"]["containers"].append({"name": "other", "image": "busybox", "command": ["sh", "-c", "echo from other"]})
-    kube.apply(two, pod("slow", "for i in 1 2 3; do echo tick $i; sleep 0.3; done"))
+    both = pod("both", "echo line 1; echo problem >&2; echo line 2")
+    kube.apply(two, both, pod("slow", "for i in 1 2 3; do echo tick $i; sleep 0.3; done"))
     with kube.started("logs", "-f", "slow", "--pod-running-timeout=20s") as following:
         said, _ = following.communicate(timeout=30)
     if "waiting to start" in said:  # asked too early, as on any cluster
         said = kube("logs", "-f", "slow")
     assert said.split() == ["tick", "1", "tick", "2", "tick", "3"]
     kube.finished("two")
-    assert kube("logs", "two", "-c", "main").splitlines() == [*(f"line {i}" for i in range(1, 6)), "problem"]
+    assert kube("logs", "two", "-c", "main").splitlines() == [f"line {i}" for i in range(1, 6)]
     assert kube("logs", "two", "-c", "other") == "from other\n"
-    assert kube("logs", "two", "-c", "main", "--tail=2").splitlines() == ["line 5", "problem"]
+    assert kube("logs", "two", "-c", "main", "--tail=2").splitlines() == ["line 4", "line 5"]
     assert kube("logs", "two", "-c", "main", "--limit-bytes=6") == "line 1"
     stamped = kube("logs", "two", "-c", "main", "--timestamps", "--tail=1")
     stamp, rest = stamped.split(" ", 1)
-    assert (stamp[4], stamp[10], stamp[-1], rest) == ("-", "T", "Z", "problem\n")
-    assert len(kube("logs", "two", "-c", "main", "--since=1h").splitlines()) == 6
+    assert (stamp[4], stamp[10], stamp[-1], rest) == ("-", "T", "Z", "line 5\n")
+    assert len(kube("logs", "two", "-c", "main", "--since=1h").splitlines()) == 5
     assert kube("logs", "two", "-c", "main", "--since-time=2099-01-01T00:00:00Z") == ""
     everything = kube("logs", "-l", "app=two", "--all-containers", "--prefix")
     assert "[pod/two/other] from other" in everything
@@ -43,6 +44,10 @@ def test_logs(kube: Kube, pod: Make) -> None:
     assert 'previous terminated container "main" in pod "two" not found' in kube.fails(
         "logs", "two", "-c", "main", "-p"
     )
+    kube.finished("both")
+    lines = kube("logs", "both").splitlines()
+    assert sorted(lines) == ["line 1", "line 2", "problem"]
+    assert lines.index("line 1") < lines.index("line 2"), "each stream keeps its order; between them there is none"
 
 
 def test_logs_before_there_are_any(kube: Kube, pod: Make) -> None:

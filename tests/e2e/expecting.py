@@ -15,11 +15,11 @@ import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import urlopen
+from urllib.request import Request
 
 import pytest
 import yaml
-from tests.running import ROOT, Danlu
+from tests.running import ROOT, Danlu, fetch
 
 from danlu.embedded.node.images import Catalogue
 
@@ -92,8 +92,8 @@ def shown(danlu: Danlu, what: str, wanted: set[str]) -> None:
     address = board_address(danlu, get(danlu, what)["status"]["tensorboard"]["name"])
 
     def look() -> bool:
-        with urlopen(f"{address}data/plugin/scalars/tags", timeout=60) as answer:
-            return wanted <= {tag for tags in json.loads(answer.read()).values() for tag in tags}
+        answer = json.loads(fetch(Request(f"{address}data/plugin/scalars/tags")))
+        return wanted <= {tag for tags in answer.values() for tag in tags}
 
     danlu.wait(f"{wanted} in {address}", look)
 

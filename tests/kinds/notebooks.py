@@ -6,9 +6,9 @@ import base64
 import json
 import uuid
 from typing import Any
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
-from tests.running import Danlu
+from tests.running import Danlu, fetch
 
 
 def token(danlu: Danlu, notebook: dict[str, Any]) -> str:
@@ -20,8 +20,7 @@ def ask(notebook: dict[str, Any], path: str, token: str, method: str = "GET", bo
     address = notebook["status"]["url"].removesuffix("lab")
     headers = {"Authorization": f"token {token}", "Content-Type": "application/json"}
     data = json.dumps(body).encode() if body is not None else None
-    with urlopen(Request(f"{address}{path}", data, headers, method=method), timeout=60) as answer:
-        text = answer.read()
+    text = fetch(Request(f"{address}{path}", data, headers, method=method))
     return json.loads(text) if text else None
 
 
