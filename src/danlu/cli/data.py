@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import random
 import shutil
 import struct
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from danlu.cli.main import CommandError
+from danlu.embedded.node import images
 
 FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 SIZES = (47_040_016, 60_008, 7_840_016, 10_008)
@@ -66,10 +66,12 @@ def run(arguments: argparse.Namespace) -> int:
 def get(name: str) -> Path:
     """The folder of the four files in this machine's cache, fetched when they are not there."""
     data_set = DATA_SETS[name]
-    base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "danlu" / "data"
+    base = images.cache() / "data"
     folder = base / name
     if complete(folder):
         return folder
+    if complete(images.SHARED_CACHE / "data" / name) and not base.is_dir():
+        return images.SHARED_CACHE / "data" / name  # pods of this account find it there
     base.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=base) as temporary:
         made = Path(temporary) / name

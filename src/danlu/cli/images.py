@@ -2,6 +2,7 @@
 
 danlu images                                    list environments and patterns
 danlu images build torch                        make an environment of the catalogue
+danlu images share torch                        put it where every account of this machine finds it
 danlu images build -t NAME [-f FILE] FOLDER     what `docker build` would be: an entry made from a Dockerfile
 """
 
@@ -20,17 +21,27 @@ import yaml
 from danlu.cli.main import CommandError, UsageError
 from danlu.cli.place import data_directory
 from danlu.embedded.node import dockerfile
-from danlu.embedded.node.images import Catalogue, ImageError, build
+from danlu.embedded.node.images import SHARED_CACHE, Catalogue, Environment, ImageError, build
+from danlu.embedded.node.sharing import share
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("what", nargs="?", choices=("list", "build", "remove"), default="list")
+    command.add_argument("what", nargs="?", choices=("list", "build", "share", "remove"), default="list")
     command.add_argument(
-        "target", nargs="?", help="build: an environment's name, or the folder of a Dockerfile; remove: an image"
+        "target",
+        nargs="?",
+        help="build: an environment's name, or the folder of a Dockerfile; share: an environment; remove: an image",
     )
     command.add_argument("-t", "--tag", metavar="NAME", help="build: the image's name, as in `docker build -t`")
     command.add_argument(
         "-f", "--file", type=Path, metavar="FILE", help="build: the Dockerfile (default: FOLDER/Dockerfile)"
+    )
+    command.add_argument(
+        "--to",
+        type=Path,
+        metavar="FOLDER",
+        default=SHARED_CACHE,
+        help=f"share: another folder than {SHARED_CACHE}; accounts that are to use it set DANLU_CACHE to it",
     )
 
 
@@ -40,10 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.what == "list":
             return _list(Catalogue(root), root)
         if not arguments.target:
-            what = "an environment, or -t NAME and a folder" if arguments.what == "build" else "an image"
+            needed = {"build": "an environment, or -t NAME and a folder", "share": "an environment"}
+            what = needed.get(arguments.what, "an image")
             raise UsageError(f"images {arguments.what} needs {what}; `danlu images` lists them")
         if arguments.what == "remove":
             return _remove(root, arguments.target)
+        if arguments.what == "share":
+            return _share(Catalogue(root), arguments.target, arguments.to)
         if arguments.tag:
             return _from_dockerfile(arguments, root)
         return _build(Catalogue(root), arguments.target)
@@ -70,11 +84,24 @@ def _list(catalogue: Catalogue, root: Path) -> int:
     return 0
 
 
-def _build(catalogue: Catalogue, name: str) -> int:
+def _environment(catalogue: Catalogue, name: str) -> Environment:
     environments = catalogue.environments()
     if name not in environments:
         raise CommandError(f"there is no environment {name!r}; there are {', '.join(sorted(environments))}")
-    environment = environments[name]
+    return environments[name]
+
+
+def _share(catalogue: Catalogue, name: str, folder: Path) -> int:
+    bar = Progress(f"sharing environment {name}")
+    shared = share(_environment(catalogue, name), folder.absolute(), bar.show)
+    bar.done(f"environment {name} is shared: {shared}")
+    if folder != SHARED_CACHE:
+        print(f"accounts that are to use it: export DANLU_CACHE={folder.absolute()}")
+    return 0
+
+
+def _build(catalogue: Catalogue, name: str) -> int:
+    environment = _environment(catalogue, name)
     if environment.is_built:
         print(f"environment {name} is ready: {environment.folder or 'the tools of this machine'}")
         return 0

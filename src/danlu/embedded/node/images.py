@@ -5,7 +5,8 @@ of this machine has them: images.yaml beside this file, and DATA/images.yaml of 
 that nobody knows runs in the default environment, and an event says so; with `--images strict` it cannot be pulled.
 
 Environments with requirements are virtual environments under ~/.cache/danlu/environments/<name>-<hash>, made once for
-each machine by `build`, and shared by all data directories.
+each account by `build`, and used by all data directories. What `sharing` has put into /var/cache/danlu serves every
+account of the machine that has not built its own.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import danlu
 from danlu.embedded.node.environment import DEFAULT_PATH
 
 DEFAULT = "default"
+SHARED_CACHE = Path("/var/cache/danlu")  # for all accounts; only an administrator can have made it
 COMPLETE = "complete.txt"  # in a built environment: its packages; written last
 Progress = Callable[[str], None]
 
@@ -46,7 +48,9 @@ class Environment:
     def folder(self) -> Path | None:
         """Where its Python lives, built or not; None when it has none of its own."""
         if self.requirements:
-            return cache_folder() / f"{self.name}-{self.digest[:12]}"
+            name = f"{self.name}-{self.digest[:12]}"
+            own, shared = cache_folder() / name, SHARED_CACHE / "environments" / name
+            return own if not _is_complete(shared) or _is_complete(own) else shared
         if self.python == "own":
             return Path(sys.prefix)
         return Path(self.python).expanduser() if self.python else None
@@ -58,7 +62,7 @@ class Environment:
 
     @property
     def is_built(self) -> bool:
-        return not self.requirements or (self.folder is not None and (self.folder / COMPLETE).exists())
+        return not self.requirements or (self.folder is not None and _is_complete(self.folder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +127,22 @@ def python_paths(prefix: Path) -> list[str]:
     return [path for path in dict.fromkeys(found) if not path.startswith(("/usr", "/opt/")) and path != "/"]
 
 
+def cache() -> Path:
+    """This account's, or the one that $DANLU_CACHE names."""
+    if named := os.environ.get("DANLU_CACHE"):
+        return Path(named).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "danlu"
+
+
 def cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "danlu" / "environments"
+    return cache() / "environments"
+
+
+def _is_complete(folder: Path) -> bool:
+    try:
+        return (folder / COMPLETE).exists()
+    except PermissionError:  # another account's home
+        return False
 
 
 def repository(name: str) -> str:
@@ -227,8 +244,9 @@ def _located(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def data_folder() -> Path:
-    """Where `danlu data get` keeps data sets on this machine; containers find it at $DANLU_DATA."""
-    return cache_folder().parent / "data"
+    """Where `danlu data get` keeps data sets; containers find it at $DANLU_DATA. Else those shared by all accounts."""
+    own, shared = cache() / "data", SHARED_CACHE / "data"
+    return own if own.is_dir() or not shared.is_dir() else shared
 
 
 def _read(path: Path) -> dict[str, Any]:
