@@ -1,4 +1,4 @@
-"""A real Chromium before a real `danlu up`."""
+"""A real Chromium before a real `danlu up`; in scripts/test-cluster, before the console that runs in its cluster."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.browser.person import LOCALES, Person
+from tests.cluster.target import OnCluster
 from tests.running import ROOT, Danlu
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -42,12 +43,21 @@ def danlu(make_danlu: Callable[..., Danlu], pages: None) -> Danlu:
 
 
 @pytest.fixture(scope="module")
-def link(danlu: Danlu) -> str:
-    return str(json.loads(danlu.command("status", "--json").stdout)["console"])
+def link(danlu: Danlu) -> Iterator[str]:
+    """The console and a token for it; on a cluster people type theirs."""
+    if isinstance(danlu, OnCluster):
+        with danlu.console() as address:
+            yield f"{address}/?token={danlu.token('default', 'cluster-admin')}"
+    else:
+        yield str(json.loads(danlu.command("status", "--json").stdout)["console"])
 
 
 @pytest.fixture
-def new_person(chromium: Any, link: str, request: pytest.FixtureRequest) -> Iterator[Callable[[str], Person]]:
+def new_person(
+    chromium: Any, danlu: Danlu, link: str, request: pytest.FixtureRequest
+) -> Iterator[Callable[[str], Person]]:
+    keep_pictures = bool(request.config.getoption("--rewrite"))
+    types_token = isinstance(danlu, OnCluster)
     made: list[Person] = []
 
     def make(language: str) -> Person:
@@ -56,7 +66,7 @@ def new_person(chromium: Any, link: str, request: pytest.FixtureRequest) -> Iter
             viewport={"width": 1280, "height": 800},
             permissions=["clipboard-read", "clipboard-write"],
         )
-        made.append(Person(context, language, link, bool(request.config.getoption("--rewrite"))))
+        made.append(Person(context, language, link, keep_pictures, types_token))
         return made[-1]
 
     yield make

@@ -18,7 +18,7 @@ GATES = {"GenericWorkload": True, "GangScheduling": True}  # kube-scheduler's ow
 DNS_NAME = "cluster.local"
 PROVISIONER = "rancher.io/local-path"
 MOST_CPU = "250m"  # that a container of an example is counted with
-EXAMPLES = ("default", "kubeflow", "model-training-basics")  # namespaces where the examples run
+EXAMPLES = ("default", "kubeflow", "model-training-basics", "demo-zh")  # namespaces where the examples run
 
 
 def write_before(place: Place, path: str) -> None:

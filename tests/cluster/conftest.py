@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import secrets
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +32,7 @@ class Space(Jobs):
 
     def __init__(self, cluster: Cluster, danlu: target.OnCluster, name: str) -> None:
         super().__init__(danlu)
+        self.danlu: target.OnCluster = danlu
         self.cluster, self.name = cluster, name
 
     def all_pods(self) -> list[dict[str, Any]]:
@@ -45,18 +44,6 @@ class Space(Jobs):
         return {
             pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in self.all_pods() if pod["spec"].get("nodeName")
         }
-
-    @contextlib.contextmanager
-    def in_background(self, *words: str) -> Iterator[subprocess.Popen[str]]:
-        """kubectl, ended with the block."""
-        process = subprocess.Popen(
-            ["kubectl", *words], env=self.danlu.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.communicate()
 
     def add_fake_node(self, name: str, gpus: int = 0) -> None:
         """A node that kwok plays; pods get there by choosing it and tolerating its taint."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from danlu.operator.install.options import NAMESPACE
 from tests.cluster.place import Place
 from tests.running import TIMEOUT, Danlu
 
@@ -59,6 +61,29 @@ class OnCluster(Danlu):
                 url = f"http://{spec['clusterIP']}:{spec['ports'][0]['port']}{status['url']}"
                 return {**obj, "status": {**status, "url": url}}
         return obj
+
+    @contextlib.contextmanager
+    def console(self) -> Iterator[str]:
+        """Reached as `danlu install` says at its end; the ports are free, for the network is the cluster's own."""
+        command = ["kubectl", "port-forward", "-n", NAMESPACE, "service/danlu-console", "8080:80", "8081:8081"]
+        forwarding = subprocess.Popen(
+            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        try:
+            assert forwarding.stdout is not None
+            said = [forwarding.stdout.readline(), forwarding.stdout.readline()]
+            assert all("Forwarding from" in line for line in said), said
+            yield "http://127.0.0.1:8080"
+        finally:
+            forwarding.kill()
+            forwarding.communicate()
+
+    def token(self, namespace: str, role: str) -> str:
+        """What somebody with this role signs in with."""
+        name, account = f"{role}-of-{namespace}", f"--serviceaccount={namespace}:person"
+        self.kubectl("create", "serviceaccount", "person", "-n", namespace)
+        self.kubectl("create", "clusterrolebinding", name, f"--clusterrole={role}", account)
+        return self.kubectl("create", "token", "person", "-n", namespace, "--duration=4h").strip()
 
     def up(self) -> str:
         return ""

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
-from danlu.operator.install.options import NAMESPACE
 from tests.cluster.conftest import Space
 from tests.console.browsing import Browser, until
 from tests.running import ROOT
@@ -25,13 +24,8 @@ TENSORBOARD = {
 
 @pytest.fixture
 def console(space: Space) -> Iterator[str]:
-    """The command that `danlu install` tells at its end; the ports are free, for the network is the cluster's own."""
-    words = ("port-forward", "-n", NAMESPACE, "service/danlu-console", "8080:80", "8081:8081")
-    with space.in_background(*words) as forwarding:
-        assert forwarding.stdout is not None
-        said = [forwarding.stdout.readline(), forwarding.stdout.readline()]
-        assert all("Forwarding from" in line for line in said), said
-        yield "http://127.0.0.1:8080"
+    with space.danlu.console() as address:
+        yield address
 
 
 def running(space: Space, what: str) -> bool:
