@@ -16,9 +16,12 @@ DEFAULT_CLASS = (
 IMAGE = "check the image's name and that the nodes may pull it, then `kubectl replace --force -f FILE`"
 RIGHTS = "the operator may not; `danlu install` gives it the rights it needs"
 QUOTA = "`kubectl describe quota` shows what uses it up"
-CLAIM = "`kubectl get pvc` shows the claims that are there; make it, or name another"
+ROOM = "`kubectl describe nodes` shows what they have and what is taken"
+MISSING = "`kubectl get {}` shows those that are there; make it, or name another"
 
-_MISSING_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" not found', re.IGNORECASE)
+_MISSING = re.compile(r'\b(persistentvolumeclaim|secret|configmap|serviceaccount)s? "[^"]*" not found', re.IGNORECASE)
+_NO_PRIORITY = re.compile(r"no PriorityClass with name \S+ was found")
+_NO_ROOM = re.compile(r"^0/\d+ nodes are available: .*Insufficient ")
 _NO_RIGHT = re.compile(r'is forbidden: User "[^"]*" cannot ')
 
 
@@ -35,7 +38,11 @@ def _remedy(reason: str, message: str) -> str:
         return RIGHTS
     if "exceeded quota" in message:
         return QUOTA
-    return CLAIM if _MISSING_CLAIM.search(message) else ""
+    if found := _MISSING.search(message):
+        return MISSING.format({"persistentvolumeclaim": "pvc"}.get(found[1].lower(), found[1].lower()))
+    if _NO_PRIORITY.search(message):
+        return MISSING.format("priorityclass")
+    return ROOM if _NO_ROOM.search(message) else ""
 
 
 def why_unbound(claim: Object, classes: Iterable[Object]) -> str:

@@ -48,7 +48,7 @@ def _of_pod(state: ReplicaState, observed: Observed) -> Trouble | None:
         waiting = (one.get("state") or {}).get("waiting") or {}
         reason = waiting.get("reason") or ""
         if reason not in HARMLESS:
-            text = with_remedy(reason, waiting.get("message") or reason)
+            text = _crashed(one) or with_remedy(reason, waiting.get("message") or reason)
             return Trouble(reason, f"Pod {state.name}, container {one.get('name')}: {text}")
     scheduled = conditions.get(status.get("conditions"), "PodScheduled")
     if scheduled and scheduled.get("status") == "False":
@@ -62,8 +62,19 @@ def _of_pod(state: ReplicaState, observed: Observed) -> Trouble | None:
         ]
         if about:
             last = max(about, key=lambda event: str(event.get("lastTimestamp") or ""))
-            return Trouble(last.get("reason") or "FailedMount", f"Pod {state.name}: {last.get('message')}")
+            text = with_remedy("", str(last.get("message")))
+            return Trouble(last.get("reason") or "FailedMount", f"Pod {state.name}: {text}")
     return None
+
+
+def _crashed(status: Object) -> str:
+    """What it said when it died, rather than how long the node waits before it starts it again."""
+    ended = (status.get("lastState") or {}).get("terminated") or {}
+    if (status.get("state") or {})["waiting"].get("reason") != "CrashLoopBackOff" or not ended:
+        return ""
+    head = f"ended with exit code {ended.get('exitCode')} and is started again and again"
+    said = tail(ended.get("message") or "")
+    return f"{head}; its last lines:\n{said}" if said else head
 
 
 def _unbound(pod: Object, observed: Observed) -> str:
