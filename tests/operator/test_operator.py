@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from danlu import errors
 from danlu.client import config
 from danlu.client.client import Client
+from danlu.client.transport import Query, Transport, TransportResponse
 from danlu.embedded.cluster import Cluster
 from danlu.kinds import registry
 from danlu.kinds.platform import PlatformSettings
 from danlu.kinds.pytorchjob.reconcile import PYTORCHJOB
+from danlu.meta import conditions
 from danlu.meta.kind import Object
-from danlu.meta.wellknown import LEASE, NAMESPACE, POD
+from danlu.meta.wellknown import EVENT, LEASE, NAMESPACE, POD
 from danlu.operator import supervision
 from danlu.operator.run import LEASE as LEASE_NAME
 from danlu.operator.run import Operator, OperatorSettings
@@ -109,6 +113,54 @@ async def test_a_missing_definition_is_named_and_its_kind_taken_in_when_it_comes
         await registry.install(cluster.client, KINDS)
         await cluster.client.create(PYTORCHJOB, job("late"))
         await until("its pods", lambda: has_pods(cluster.client, "late-master-0", "late-worker-0", "late-worker-1"))
+
+
+class WithoutPods:
+    """A server that lets nobody read pods until `allowed`."""
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner, self.allowed = inner, False
+        self.close = inner.close
+
+    async def request(
+        self, method: str, path: str, query: Query, headers: Mapping[str, str], body: bytes
+    ) -> TransportResponse:
+        if path != "/api/v1/pods" or self.allowed:
+            return await self.inner.request(method, path, query, headers, body)
+        said = errors.Forbidden('pods is forbidden: User "operator" cannot list resource "pods" in API group ""')
+        return TransportResponse(403, {}, json.dumps(said.status()).encode())
+
+
+async def test_a_job_says_which_right_its_operator_lacks_until_it_has_it(cluster: Cluster) -> None:
+    client = cluster.client
+    await registry.install(client, KINDS)
+    await client.create(PYTORCHJOB, job("early"))
+
+    async def told() -> Object:
+        status = (await client.get(PYTORCHJOB, "early", "default")).get("status") or {}
+        return conditions.get(status.get("conditions"), "Blocked") or {}
+
+    async with running(settings(cluster, elect=False)) as operator:
+        server = WithoutPods(operator.access._transport)
+        operator.access._transport = server
+        await until("the job to say it", told)
+        found = await told()
+        assert found["reason"] == "MissingRight"
+        assert 'cannot list resource "pods"' in found["message"]
+        assert "`danlu install`" in found["message"]
+
+        async def warned() -> bool:
+            warnings = [one for one in (await client.list(EVENT, "default")).items if one["reason"] == "MissingRight"]
+            return [one["message"] for one in warnings] == [found["message"]]
+
+        await until("an event that says it, too", warned)
+        server.allowed = True
+        await until("its pods", lambda: has_pods(client, "early-master-0", "early-worker-1"))
+
+        async def free() -> bool:
+            return not await told()
+
+        await until("the condition to go", free)
 
 
 async def test_a_gang_engine_that_is_not_there_is_named(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:

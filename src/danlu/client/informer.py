@@ -48,6 +48,7 @@ class Informer:
         self.labels = labels
         self.fields = fields
         self.resource_version = ""  # up to where the watch has been read
+        self.forbidden = ""  # in the server's words, while it does not let us read this kind
         self._objects: dict[str, dict[str, Object]] = {}
         self._indexes: dict[str, tuple[IndexFunction, dict[Hashable, dict[tuple[str, str], Object]]]] = {}
         self._handlers: list[Handler] = []
@@ -126,6 +127,7 @@ class Informer:
                 # A server that is not there yet, or went away: the cache stays as it was meanwhile.
                 log.debug("watch of %s: %s; trying again in %.1f s", self.kind.resource, error, backoff)
             except Exception as error:
+                self.forbidden = error.message if isinstance(error, errors.Forbidden) else ""
                 log.info("watch of %s: %s; trying again in %.1f s", self.kind.resource, error, backoff)
             else:
                 continue
@@ -134,6 +136,7 @@ class Informer:
 
     async def _relist(self) -> None:
         found = await self.client.list(self.kind, self.namespace, labels=self.labels, fields=self.fields)
+        self.forbidden = ""
         self.replace(found.items, found.resource_version)
 
     async def _follow(self) -> bool:

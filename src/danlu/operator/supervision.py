@@ -15,6 +15,7 @@ from danlu.kinds.platform import PlatformKind, PlatformSettings
 from danlu.meta import owners
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import POD
+from danlu.operator import rights
 from danlu.runtime.controller import Controller
 from danlu.runtime.manager import Manager
 
@@ -112,13 +113,27 @@ class Supervision:
         make = kind.controller
         assert make is not None, "only kinds with a controller are supervised"
         word = kind.kind.kind
-        self.controllers[word] = list(
-            await asyncio.gather(
-                *(manager.bring_in(lambda manager: make(manager, self.settings)) for manager in self.managers)
+        telling = asyncio.create_task(self._tell_while_forbidden(kind), name=f"rights for {word}")
+        try:
+            self.controllers[word] = list(
+                await asyncio.gather(
+                    *(manager.bring_in(lambda manager: make(manager, self.settings)) for manager in self.managers)
+                )
             )
-        )
+        finally:
+            telling.cancel()
         self.filling.discard(word)
         log.info("%s: looked after", word)
+        for manager in self.managers:
+            await rights.tell_free(manager, manager.informer(kind.kind))
+
+    async def _tell_while_forbidden(self, kind: PlatformKind) -> None:
+        needed = needs(self.client, kind, self.settings)
+        while True:
+            await asyncio.sleep(LOOK_AGAIN_S)
+            for manager in self.managers:
+                if said := manager.forbidden(needed):
+                    await rights.tell_blocked(manager, manager.informer(kind.kind), said[0])
 
     async def _served(self, versions: Iterable[tuple[str, str]]) -> set[tuple[str, str, str]]:
         found = await asyncio.gather(*(self._resources(group, version) for group, version in versions))

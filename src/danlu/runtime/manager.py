@@ -92,6 +92,10 @@ class Manager:
         """All kinds that anybody here reads."""
         return set(self._by_kind)
 
+    def forbidden(self, kinds: Iterable[Kind]) -> list[str]:
+        """What the server says of those among these kinds that it does not let us read."""
+        return [one.forbidden for kind in kinds for one in self._by_kind.get(kind, ()) if one.forbidden]
+
     @property
     def controllers(self) -> Sequence[Controller]:
         return self._controllers
