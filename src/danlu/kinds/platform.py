@@ -33,8 +33,8 @@ class PlatformSettings:
     # Seconds without kernel, terminal, page or ssh activity, and with an idle processor, after which a notebook counts
     # as idle.
     idle_after_s: float = 3600.0
-    # Seconds a notebook may be idle before it is suspended; None: never.
-    cull_after_s: float | None = None
+    # Seconds a notebook may be idle before it is suspended, in namespaces that want that.
+    suspend_after_s: float = 86400.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Hashable, Sequence
@@ -11,6 +12,7 @@ from datetime import datetime
 from danlu import errors
 from danlu.client.client import Client
 from danlu.client.informer import Informer, controller_uid
+from danlu.kinds._served.keeping import keeping
 from danlu.kinds._served.observing import Activity, Observed, ServedOutcome
 from danlu.kinds._served.shape import COMPONENT, OWNER_NAME, digits
 from danlu.kinds.platform import PlatformSettings
@@ -19,7 +21,7 @@ from danlu.meta import conditions
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Kind, Object
 from danlu.meta.objects import copy
-from danlu.meta.wellknown import PERSISTENT_VOLUME_CLAIM, POD
+from danlu.meta.wellknown import NAMESPACE, PERSISTENT_VOLUME_CLAIM, POD
 from danlu.runtime.applying import Applier, write_status
 from danlu.runtime.controller import Controller
 from danlu.runtime.manager import Manager
@@ -57,6 +59,13 @@ def served_controller(manager: Manager, settings: PlatformSettings, served: Serv
     return controller
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    when: datetime
+    activity: Activity | None
+    namespace: Object | None
+
+
 class _Worker:
     def __init__(self, manager: Manager, settings: PlatformSettings, served: ServedKind, name: str) -> None:
         self.manager = manager
@@ -72,8 +81,7 @@ class _Worker:
         for informer in self.children.values():
             informer.add_index(BY_CONTROLLER, controller_uid)
         self._applier = Applier(manager.client, name, manager.recorder(name), self.children.values())
-        self._activity: dict[str, Activity | None] = {}
-        self._asked: dict[str, datetime] = {}
+        self._said: dict[str, _Said] = {}
 
     # -- what wakes it
 
@@ -101,18 +109,20 @@ class _Worker:
         obj = self.parents.get(request.namespace, request.name)
         if obj is None or obj["metadata"].get("deletionTimestamp"):
             if obj is not None:
-                self._activity.pop(obj["metadata"]["uid"], None)
+                self._said.pop(obj["metadata"]["uid"], None)
             return None
         now = self.manager.clock()
         uid = obj["metadata"]["uid"]
         pod = self._pod(obj)
+        activity, namespace = await self._ask(obj, pod, now)
         observed = Observed(
             self.settings,
             {kind: informer.by_index(BY_CONTROLLER, uid) for kind, informer in self.children.items()},
             pod,
             [need for need in self.served.needs(obj) if not await self._exists(need, request.namespace)],
-            await self._ask(obj, pod, now),
+            activity,
             secrets.token_hex(24),
+            namespace,
         )
         outcome = self.served.reconcile(obj, observed, now)
         await self._carry_out(obj, outcome, now)
@@ -141,23 +151,29 @@ class _Worker:
             return False
         return True
 
-    async def _ask(self, obj: Object, pod: Object | None, now: datetime) -> Activity | None:
-        """At most once each scan interval; what was said is good until then."""
+    async def _ask(self, obj: Object, pod: Object | None, now: datetime) -> tuple[Activity | None, Object | None]:
+        """Also what its namespace says; at most once each scan interval: what was said is good until then."""
         uid = obj["metadata"]["uid"]
         if (
             self.served.ask is None
             or pod is None
             or not conditions.is_true((pod.get("status") or {}).get("conditions"), "Ready")
         ):
-            self._asked.pop(uid, None)
+            self._said.pop(uid, None)
+            return None, None
+        said = self._said.get(uid)
+        if said is None or (now - said.when).total_seconds() >= keeping(said.namespace, self.settings).scan_s * 0.9:
+            activity, namespace = await asyncio.gather(
+                self.served.ask(self.manager.client, obj, pod, now), self._namespace(obj["metadata"]["namespace"])
+            )
+            said = self._said[uid] = _Said(now, activity, namespace)
+        return said.activity, said.namespace
+
+    async def _namespace(self, name: str) -> Object | None:
+        try:
+            return await self.manager.client.get(NAMESPACE, name)
+        except errors.ApiError:  # an operator of a few namespaces need not have the right
             return None
-        asked = self._asked.get(uid)
-        if asked is not None and (now - asked).total_seconds() < self.settings.scan_interval_s * 0.9:
-            return self._activity.get(uid)
-        self._asked[uid] = now
-        answer = await self.served.ask(self.manager.client, obj, pod, now)
-        self._activity[uid] = answer
-        return answer
 
     async def _carry_out(self, obj: Object, outcome: ServedOutcome, now: datetime) -> None:
         try:

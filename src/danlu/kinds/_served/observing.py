@@ -30,6 +30,7 @@ class Observed:
     missing: Sequence[Needed] = ()  # what the object names and nobody has made
     activity: Activity | None = None
     fresh_token: str = ""  # a new random word, for a Secret that is not there yet
+    namespace: Object | None = None  # its labels say what becomes of what nobody uses; None: it may not be read
 
     def child(self, kind: Kind, name: str) -> Object | None:
         for candidate in self.children.get(kind, ()):

@@ -29,6 +29,7 @@ KIND = PlatformKind(
     rights=(
         Right(("",), ("pods", "persistentvolumeclaims"), ("get", "list", "watch")),
         Right(("",), ("pods/proxy",), ("get",)),
+        Right(("",), ("namespaces",), ("get",)),
         Right(("metrics.k8s.io",), ("pods",), ("get",)),
     ),
 )

@@ -8,12 +8,13 @@ from datetime import datetime
 
 from danlu.kinds import references
 from danlu.kinds._served import shape, standing
+from danlu.kinds._served.keeping import keeping
 from danlu.kinds._served.observing import Observed, ServedOutcome
 from danlu.kinds.notebook import programs
 from danlu.kinds.notebook.schema import NOTEBOOK
 from danlu.kinds.references import Needed
 from danlu.meta import conditions
-from danlu.meta.clock import parse_time, rfc3339
+from danlu.meta.clock import human_duration, parse_time, rfc3339
 from danlu.meta.kind import Object
 from danlu.meta.objects import copy
 from danlu.meta.wellknown import CONFIG_MAP, SECRET, SERVICE
@@ -21,6 +22,7 @@ from danlu.runtime.reconcile import EventNote
 
 WORD = "Notebook"
 CHECK = "ssh-check"
+IDLE_TIMEOUT = "IdleTimeout"
 
 
 def needs(obj: Object) -> Sequence[Needed]:
@@ -52,6 +54,8 @@ def reconcile(obj: Object, observed: Observed, now: datetime) -> ServedOutcome:
     outcome.status = status
     outcome.events = [*standing.transitions(obj, WORD, stand)]
     _idle(obj, observed, status, stand.ready, now, outcome)
+    if stand.phase == standing.SUSPENDED:
+        _why_suspended(obj, status, now)
     return outcome
 
 
@@ -226,11 +230,12 @@ def _check_message(pod: Object | None) -> str:
 
 def _idle(obj: Object, observed: Observed, status: Object, ready: bool, now: datetime, outcome: ServedOutcome) -> None:
     """Only of Jupyter, which tells what its kernels and terminals do."""
-    activity, settings = observed.activity, observed.settings
+    activity = observed.activity
     if not ready or _type(obj["spec"]) != "jupyter":
         conditions.remove(status["conditions"], "Idle")
         return
-    outcome.requeue_after = settings.scan_interval_s
+    rules = keeping(observed.namespace, observed.settings)
+    outcome.requeue_after = rules.scan_s
     if activity is None:
         text = "The Notebook does not say what it is doing"
         conditions.set(status["conditions"], "Idle", "Unknown", "NoAnswer", text, rfc3339(now))
@@ -239,14 +244,35 @@ def _idle(obj: Object, observed: Observed, status: Object, ready: bool, now: dat
     seen = (obj.get("status") or {}).get("lastActivity")
     last = max(filter(None, (activity.last, parse_time(seen) if seen else None)), default=None)
     quiet = (now - last).total_seconds() if last else 0.0
-    idle = not activity.busy and quiet >= settings.idle_after_s
+    idle = not activity.busy and quiet >= rules.idle_after_s
     if last:
         status["lastActivity"] = rfc3339(last)
-    conditions.set(
-        status["conditions"], "Idle", "True" if idle else "False", "Idle" if idle else "Active",
-        f"The Notebook is {'idle' if idle else 'active'}", rfc3339(now), lastProbeTime=rfc3339(activity.probed),
-    )  # fmt: skip
-    if idle and settings.cull_after_s is not None and quiet >= settings.idle_after_s + settings.cull_after_s:
+    text = f"The Notebook is {'idle' if idle else 'active'}" + (f"; {rules.problem}" if rules.problem else "")
+    reason = "Idle" if idle else "Active"
+    if idle and rules.suspend_after_s is not None and quiet >= rules.idle_after_s + rules.suspend_after_s:
         outcome.suspend = True
-        text = f"Notebook {obj['metadata']['name']} was idle for {quiet / 3600:.1f} hours and is suspended"
-        outcome.events.append(EventNote("Normal", "IdleTimeout", text))
+        reason = IDLE_TIMEOUT
+        text = _farewell(obj, quiet)
+        outcome.events.append(EventNote("Normal", IDLE_TIMEOUT, text))
+    conditions.set(
+        status["conditions"], "Idle", "True" if idle else "False", reason, text, rfc3339(now),
+        lastProbeTime=rfc3339(activity.probed),
+    )  # fmt: skip
+
+
+def _farewell(obj: Object, quiet: float) -> str:
+    name, namespace = obj["metadata"]["name"], obj["metadata"]["namespace"]
+    resume = f'kubectl patch nb {name} -n {namespace} --type merge -p \'{{"spec":{{"suspend":false}}}}\''
+    unused = human_duration(quiet)
+    return f"Nobody used the Notebook for {unused}: it is suspended; its files are kept, `{resume}` resumes it"
+
+
+def _why_suspended(obj: Object, status: Object, now: datetime) -> None:
+    """Whoever comes back to it reads that nobody stopped it by hand."""
+    before = (obj.get("status") or {}).get("conditions")
+    for type in ("Suspended", "Idle"):
+        told = conditions.get(before, type) or {}
+        if told.get("reason") == IDLE_TIMEOUT and told.get("status") == "True":
+            text = str(told.get("message"))
+            conditions.set(status["conditions"], "Suspended", "True", IDLE_TIMEOUT, text, rfc3339(now))
+            return
