@@ -30,9 +30,11 @@ class Phase:
 
 EXAMPLES = ("test_tensorstack_examples", "test_example_03", "test_example_05", "test_example_06")
 OWN = ("test_basics", "test_console")
+AT_ONCE = ("--numprocesses", "4", "--dist", "loadgroup")  # most cases wait, each in a namespace of its own
 PHASES = (
-    Phase("conformance", ("tests/conformance", "--kubeconfig", "KUBECONFIG")),
+    Phase("conformance", ("tests/conformance", "--kubeconfig", "KUBECONFIG", *AT_ONCE)),
     Phase("examples", (*(f"tests/cluster/{name}.py" for name in OWN), *(f"tests/e2e/{name}.py" for name in EXAMPLES))),
+    Phase("walk", ("tests/browser/test_documents.py", "-k", "zh")),  # `make test` walks in both languages
     Phase("installing", ("tests/cluster/test_images.py", "tests/cluster/test_upgrade.py")),
     Phase("gangs", ("tests/cluster/test_gangs.py", "tests/cluster/test_trouble.py")),
     Phase("faults", ("tests/cluster/test_faults.py",)),
