@@ -25,46 +25,72 @@ class Page(http.server.BaseHTTPRequestHandler):
         self.wfile.write(PAGE)
 http.server.HTTPServer((os.environ["MY_ADDRESS"], 8000), Page).serve_forever()
 """
+DIARY = """
+import http.server, os
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        print(self.command, self.headers.get("Sec-Fetch-Dest"), flush=True)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(b"<title>diary</title>dear diary")
+    do_POST = do_GET
+    def log_message(self, *words): pass
+http.server.HTTPServer((os.environ["MY_ADDRESS"], 8000), Page).serve_forever()
+"""
+MY_ADDRESS = {"name": "MY_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+# As the console's own pages open it: from the console, in a tab of its own.
+OPEN = """async (name) => {
+  const told = await (await fetch('/console/session')).json()
+  const asked = {method: 'POST', headers: {'X-Danlu-CSRF': told.csrf}, body: JSON.stringify(
+    {namespace: 'default', kind: 'service', name: `${name}:80`})}
+  return (await (await fetch('/console/apps/open', asked)).json()).url }"""
 PAGE = Path(__file__).with_name("hostile.html")
+
+
+def serve(danlu: Danlu, name: str, program: str, variables: dict[str, str]) -> None:
+    """A program behind a Service of this name."""
+    env: list[dict[str, Any]] = [MY_ADDRESS, *({"name": key, "value": value} for key, value in variables.items())]
+    container = {"name": "c", "image": "python:3", "command": ["python3", "-c", program], "env": env}
+    pod = {"metadata": {"name": name, "labels": {"app": name}}, "spec": {"containers": [container]}}
+    ports = [{"port": 80, "targetPort": 8000}]
+    service = {"metadata": {"name": name}, "spec": {"selector": {"app": name}, "ports": ports}}
+    for kind, obj in (("Pod", pod), ("Service", service)):
+        danlu.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": kind, **obj}))
+    danlu.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+
+
+def opened(danlu: Danlu, person: Person, name: str) -> Any:
+    """The app in a tab of its own; its title is its name."""
+    tab = person.context.new_page()
+
+    def loaded() -> bool:
+        tab.goto(person.page.evaluate(OPEN, name))
+        return bool(tab.title() == name)
+
+    danlu.wait(f"the page {name}", loaded)
+    return tab
 
 
 def test_a_page_of_an_app_cannot_act_as_its_reader(
     danlu: Danlu, new_person: Callable[[str], Person], link: str
 ) -> None:
+    """Neither in the console nor in another app that the same person has open."""
     person = new_person("en")
     person.sign_in()
+    serve(danlu, "diary", DIARY, {})
+    diary = opened(danlu, person, "diary")
     port = person.console.rpartition(":")[2]
-    page = PAGE.read_text().replace("CONSOLE", person.console).replace("PORT", port)
-    variables: list[dict[str, Any]] = [
-        {"name": "MY_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-        {"name": "PAGE", "value": page.replace("$(", "$$(")},
-        {"name": "PORT", "value": port},
-    ]
-    container = {"name": "c", "image": "python:3", "command": ["python3", "-c", SERVER], "env": variables}
-    pod = {"metadata": {"name": "evil", "labels": {"app": "evil"}}, "spec": {"containers": [container]}}
-    service = {
-        "metadata": {"name": "evil"},
-        "spec": {"selector": {"app": "evil"}, "ports": [{"port": 80, "targetPort": 8000}]},
-    }
-    for kind, obj in (("Pod", pod), ("Service", service)):
-        danlu.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": kind, **obj}))
-    danlu.kubectl("wait", "--for=condition=Ready", "pod/evil", "--timeout=60s")
-    # As the console's own pages open it: from the console, in a tab of its own.
-    open_it = """async () => {
-      const told = await (await fetch('/console/session')).json()
-      const asked = {method: 'POST', headers: {'X-Danlu-CSRF': told.csrf}, body: JSON.stringify(
-        {namespace: 'default', kind: 'service', name: 'evil:80'})}
-      return (await (await fetch('/console/apps/open', asked)).json()).url }"""
-    tab = person.context.new_page()
-
-    def loaded() -> bool:
-        tab.goto(person.page.evaluate(open_it))
-        return tab.title() == "evil"
-
-    danlu.wait("the hostile page", loaded)
+    page = PAGE.read_text().replace("CONSOLE", person.console).replace("DIARY", diary.url).replace("PORT", port)
+    serve(danlu, "evil", SERVER, {"PAGE": page.replace("$(", "$$("), "PORT": port})
+    tab = opened(danlu, person, "evil")
     tab.wait_for_selector("body[data-got]", timeout=60_000)
     assert json.loads(tab.get_attribute("body", "data-got") or "") == []
     assert danlu.fails("get", "configmap", "stolen")
+    # All that the diary was asked for is what the person opened.
+    assert set(danlu.kubectl("logs", "diary").splitlines()) == {"GET document"}
     # And the person is who they were.
     person.page.reload()
     assert person.page.evaluate("async () => (await fetch('/console/session')).status") == 200
+    diary.reload()
+    assert "dear diary" in diary.content()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -82,7 +83,11 @@ async def ready(browser: Browser, plural: str, name: str) -> dict[str, Any]:
 
 async def test_while_it_starts_a_page_says_so(browser: Browser, notebook: str) -> None:
     url = await browser.open_app("default", "notebook", notebook)
-    assert url.startswith((await browser.session())["appsOrigin"] + "/t9k/notebooks/projects/default/name/mine/lab?")
+    own = re.fullmatch(
+        r"http://mine-[0-9a-f]{12}\.(localhost:\d+)/t9k/notebooks/projects/default/name/mine/lab\?.*", url
+    )
+    assert own
+    assert (await browser.session())["appsOrigin"] == f"http://{own[1]}"
     answer = await browser.visit(url, **{"accept-language": "zh-CN,zh;q=0.9"})
     text = await answer.text()
     assert (answer.status == 503 and "Notebook mine 正在启动" in text) or answer.status == 200
@@ -130,7 +135,8 @@ async def test_the_address_in_the_status_works_for_who_is_signed_in(
     found = await ready(browser, "notebooks", notebook)
     url = found["status"]["url"]
     answer = await browser.visit(url)
-    assert (answer.status, str(answer.url)) == (200, url)
+    home = url.replace("//", f"//{answer.url.host.partition('.')[0]}.")
+    assert (answer.status, str(answer.url)) == (200, home)
     assert "<title>JupyterLab</title>" in await answer.text()
     # Somebody who is not signed in is led to the console, and gets nothing of the notebook.
     answer = await new_browser().visit(url)
@@ -148,7 +154,7 @@ async def test_the_address_in_the_status_works_for_who_is_signed_in(
     form = {"path": urlsplit(url).path, "csrf": browser.csrf}
     told = {"sec-fetch-site": "same-origin", "origin": browser.console}
     answer = await browser.raw("POST", "/console/apps/enter", data=form, headers=told)
-    assert answer.headers["location"].startswith(f"{url}?ticket=")
+    assert answer.headers["location"].startswith(f"{home}?ticket=")
     for wrong in ({"csrf": "x"}, {"path": "//evil.example/t9k/notebooks/projects/a/name/b/"}, {"path": "/\\evil/"}):
         assert (await browser.raw("POST", "/console/apps/enter", data=form | wrong, headers=told)).status in (403, 404)
     for site in ({"sec-fetch-site": "cross-site"}, {"origin": "http://localhost:1"}):
@@ -160,7 +166,7 @@ async def test_a_ticket_opens_one_app_once(browser: Browser, new_browser: Callab
     await ready(browser, "notebooks", notebook)
     url = await browser.open_app("default", "notebook", notebook)
     thief = new_browser()
-    other = url.replace("notebooks", "tensorboards").replace("/mine/lab", "/curves/")
+    other = f"{(await browser.open_app('default', 'tensorboard', 'curves')).partition('?')[0]}?{urlsplit(url).query}"
     assert not (await thief.raw("GET", other)).headers.getall("set-cookie", [])
     first = await thief.raw("GET", url)
     (cookie,) = first.headers.getall("set-cookie")
@@ -246,6 +252,39 @@ async def test_an_app_neither_sees_nor_sets_our_cookies(browser: Browser, danlu:
                 pass
     rebound = await browser.raw("GET", base, headers={"host": "evil.example"})
     assert rebound.status == 403
+
+
+async def test_each_app_has_an_origin_of_its_own(browser: Browser, notebook: str) -> None:
+    """Paths part nothing in a browser's eyes: what is served at one origin can read and steer all of it."""
+    await ready(browser, "notebooks", notebook)
+    await ready(browser, "tensorboards", "curves")
+    mine = await browser.visit(await browser.open_app("default", "notebook", notebook))
+    other = await browser.visit(await browser.open_app("default", "tensorboard", "curves"))
+    assert mine.url.host != other.url.host
+    assert browser.cookies(str(mine.url))
+    assert "frame-ancestors 'self' " + browser.console in mine.headers.getall("content-security-policy")
+    path = f"{mine.url.path.removesuffix('lab')}api/contents"
+    assert (await browser.raw("GET", str(mine.url.with_path(path)))).status == 200
+    # The notebook at the other's origin, and without any app's name: a page there does not get at it.
+    assert not browser.cookies(str(other.url.with_path(path)))
+    stolen = "; ".join(f"{name}={value}" for name, value in browser.cookies(str(mine.url)).items())
+    for told in ({}, {"cookie": stolen}):
+        assert (await browser.raw("GET", str(other.url.with_path(path)), headers=told)).status == 403
+        plain = mine.url.with_host("localhost").with_path(path)
+        assert (await browser.raw("GET", str(plain), headers=told)).headers["location"] == str(mine.url.with_path(path))
+        assert (await browser.raw("PUT", str(plain), headers=told)).status == 403
+    for site in ("cross-site", "same-site"):
+        told = {"origin": str(other.url.origin()), "sec-fetch-site": site}
+        assert (await browser.raw("GET", str(mine.url.with_path(path)), headers=told)).status == 403
+    # A browser that does not find names below localhost is let in without one.
+    safari = {
+        "user-agent": "Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15"
+    }
+    asked = {"namespace": "default", "kind": "tensorboard", "name": "curves"}
+    status, told = await browser.ask("POST", "/console/apps/open", asked, safari)
+    assert status == 200
+    assert urlsplit(told["url"]).hostname == "localhost"
+    assert (await browser.visit(told["url"], **safari)).status == 200
 
 
 async def test_a_paused_notebook_says_how_to_wake_it(browser: Browser, danlu: Danlu, notebook: str) -> None:

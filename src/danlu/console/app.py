@@ -16,7 +16,7 @@ import time
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from danlu import __version__
-from danlu.console import kubeproxy, watching
+from danlu.console import appnames, kubeproxy, watching
 from danlu.console.asgi import (
     Receive,
     Request,
@@ -34,6 +34,7 @@ from danlu.console.finding import Finder
 from danlu.console.guard import Guard, host_of
 from danlu.console.kubeapi import KubeApi, ask
 from danlu.console.oidc import Oidc
+from danlu.console.origins import origins
 from danlu.console.pages import Pages
 from danlu.console.sealing import Sealer
 from danlu.console.sessions import Identity, Session, Sessions
@@ -52,7 +53,8 @@ class Console:
         self.finder = Finder(api)
         self.sessions = Sessions(self.sealer, settings.url)
         self._guard = Guard(settings.url, settings.names)
-        self._pages = Pages(settings.apps_url)
+        self._app_origins = origins(settings.apps_url)
+        self._pages = Pages(self._app_origins)
         self._oidc = Oidc(settings.oidc, settings.url, self.sealer) if settings.oidc else None
         self._entrance = Entrance(settings, self.finder, self.sealer, self._pages)
 
@@ -73,6 +75,10 @@ class Console:
                 raise MethodNotAllowed("pages can only be read")
             elif request.path in ("/healthz", "/readyz", "/livez"):
                 await answer(send, 200, b"ok", "text/plain")
+            elif appnames.of_path(request.path):
+                # The address in a Notebook's status, where the console is all that the operator was told of.
+                query = f"?{request.query_string}" if request.query_string else ""
+                await redirect(send, self._app_origins.url + request.path + query)
             elif host_of(request) == "localhost" and urlsplit(self.settings.url).hostname == "127.0.0.1":
                 await self._leave_localhost(request, send)
             elif request.has_query("token"):
@@ -120,7 +126,7 @@ class Console:
             case "GET", "oidc/callback" if self._oidc:
                 await self._come_back(self._oidc, request, send)
             case "POST", "apps/open":
-                await self._entrance.open(self._session(request), receive, send)
+                await self._entrance.open(request, self._session(request), receive, send)
             case "GET", "apps/enter":
                 await self._entrance.enter(request, self.sessions.read(request.cookies), send)
             case "POST", "apps/enter":
@@ -142,7 +148,7 @@ class Console:
         return {
             "user": user,
             "csrf": session.csrf,
-            "appsOrigin": self.settings.apps_url,
+            "appsOrigin": self._app_origins.url,
             "signIn": self._ways(),
             "version": __version__,
             "target": self.settings.target,

@@ -1,7 +1,7 @@
-"""The apps' origin: notebooks, TensorBoards and services under paths of their own.
+"""The apps' side: notebooks, TensorBoards and services, each under a host name (`origins.py`) and a path of its own.
 
-It knows a person by a cookie for one app's path, which is got with a ticket that the console gives out
-(`tickets.py`). That cookie opens this app and nothing else; the console's is not valid here, and is not passed on
+It knows a person by a cookie for one app, which is got with a ticket that the console gives out (`tickets.py`). That
+cookie opens this app and nothing else; the console's is not valid here, and is not passed on
 should a browser send it. What the app answers can neither set nor clear a cookie of ours, nor widen where its scripts
 act.
 """
@@ -27,13 +27,14 @@ from danlu.console.asgi import (
 )
 from danlu.console.finding import Finder, NotReady, Place
 from danlu.console.guard import Guard
+from danlu.console.origins import origins
 from danlu.console.reaching import Reach, Visit
 from danlu.console.sealing import LongCookie, Sealer, is_ours
 from danlu.console.sessions import Identity
 from danlu.console.settings import ConsoleSettings
 from danlu.console.tickets import Tickets
 from danlu.console.waiting import waiting_page
-from danlu.errors import ApiError, NotFound, ServiceUnavailable, Unauthorized
+from danlu.errors import ApiError, Forbidden, NotFound, ServiceUnavailable, Unauthorized
 
 SAFE = ("GET", "HEAD")
 # Widen what a page's scripts may do beyond its own path, or speak for the whole origin.
@@ -46,7 +47,8 @@ class Apps:
         self._finder = finder
         self._reach = reach
         self._tickets = Tickets(sealer)
-        self._guard = Guard(settings.apps_url, settings.names)
+        self._origins = origins(settings.apps_url)
+        self._guard = Guard(self._origins.url, settings.names, below=self._origins.apart)
         self._secure = settings.apps_url.startswith("https:")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,15 +58,25 @@ class Apps:
             app = appnames.of_path(request.path)
             if app is None:
                 raise NotFound("there is no app under this address; open it from the console")
-            if request.has_query("ticket"):
+            if not self._origins.is_home(app, request):
+                await self._lead_home(request, app, send)
+            elif request.has_query("ticket"):
                 await self._enter(request, app, send)
-                return
-            await self._app(request, app, receive, send)
+            else:
+                await self._app(request, app, receive, send)
         except ApiError as error:
             if wants_page(request):
                 await answer_problem(request, send, error)
             else:
                 await refuse(request, send, error)
+
+    async def _lead_home(self, request: Request, app: AppName, send: Send) -> None:
+        """An address as the status of a Notebook has it, without the app's own name."""
+        home = self._origins.of(app, request)
+        if self._origins.is_sibling(request) or request.is_websocket or request.method not in SAFE:
+            raise Forbidden(f"{app.kind} {app.name} is at {home}{app.base}; here is another's place")
+        query = f"?{request.query_string}" if request.query_string else ""
+        await redirect(send, home + request.path + query)
 
     async def _app(self, request: Request, app: AppName, receive: Receive, send: Send) -> None:
         if not _is_navigation(request):
@@ -100,7 +112,10 @@ class Apps:
         await redirect(send, target, cookie)
 
     def _cookie(self, app: AppName) -> LongCookie:
-        # Lax: the way here leads from the console, which is another site to the browser.
+        # Lax: the way here leads from the console, which is another site to the browser. __Host- keeps other apps,
+        # whose names are below the same one, from setting it.
+        if self._secure and self._origins.apart:
+            return LongCookie("__Host-danlu-app", "/", "SameSite=Lax; Secure")
         return LongCookie("danlu-app", app.base, "SameSite=Lax" + ("; Secure" if self._secure else ""))
 
     async def _pass_on(
@@ -117,7 +132,7 @@ class Apps:
             headers.append((b"x-forwarded-prefix", app.base.rstrip("/").encode()))
             rest = request.path[len(app.base) - 1 :]
             scope |= {"raw_path": rest.encode("latin-1"), "path": rest}
-        visit = Visit(identity, app, place, lambda _, kept: _answer_headers(app, kept))
+        visit = Visit(identity, app, place, lambda _, kept: self._answer_headers(app, kept))
         await self._reach.relay(visit, scope, receive, send)
 
     async def _wait(self, request: Request, send: Send, app: AppName, problem: NotReady) -> None:
@@ -126,6 +141,21 @@ class Apps:
             await answer(send, 503, body, "text/html; charset=utf-8", INERT_PAGE)
         else:
             await refuse(request, send, ServiceUnavailable(f"{problem.reason}: {problem.message}"))
+
+    def _answer_headers(self, app: AppName, headers: list[Header]) -> list[Header]:
+        found = [(name, value) for name, value in headers if name not in NOT_ANSWERED and name != b"set-cookie"]
+        for name, value in headers:
+            if name == b"set-cookie":
+                kept = _own_cookie(app, value.decode("latin-1"))
+                if kept:
+                    found.append((name, kept.encode("latin-1")))
+        return [
+            *found,
+            # Whatever the app links to need not learn its address, in which ids of its objects may stand.
+            (b"referrer-policy", b"same-origin"),
+            # No other app lays itself over this one. Beside a policy of the app's own, the stricter counts.
+            (b"content-security-policy", f"frame-ancestors 'self' {self._settings.url}".encode()),
+        ]
 
 
 def wants_page(request: Request) -> bool:
@@ -149,17 +179,6 @@ def _request_headers(request: Request) -> list[Header]:
         elif name not in relaying.ONE_HOP and name != b"authorization" and not name.startswith(b"x-forwarded-"):
             found.append((name, value))
     return found
-
-
-def _answer_headers(app: AppName, headers: list[Header]) -> list[Header]:
-    found = [(name, value) for name, value in headers if name not in NOT_ANSWERED and name != b"set-cookie"]
-    for name, value in headers:
-        if name == b"set-cookie":
-            kept = _own_cookie(app, value.decode("latin-1"))
-            if kept:
-                found.append((name, kept.encode("latin-1")))
-    # Whatever the app links to need not learn its address, in which ids of its objects may stand.
-    return [*found, (b"referrer-policy", b"same-origin")]
 
 
 def _own_cookie(app: AppName, text: str) -> str:

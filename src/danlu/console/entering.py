@@ -15,6 +15,7 @@ from danlu.console import appnames
 from danlu.console.appnames import AppName
 from danlu.console.asgi import Receive, Request, Send, answer, answer_json, read_body, read_json, redirect
 from danlu.console.finding import Finder, NotReady
+from danlu.console.origins import origins
 from danlu.console.pages import Pages
 from danlu.console.sealing import Sealer
 from danlu.console.sessions import Session
@@ -31,14 +32,14 @@ WORDS = {
 
 class Entrance:
     def __init__(self, settings: ConsoleSettings, finder: Finder, sealer: Sealer, pages: Pages) -> None:
-        self._url = settings.apps_url
+        self._origins = origins(settings.apps_url)
         self._finder = finder
         self._tickets = Tickets(sealer)
         self._pages = pages
 
-    async def open(self, session: Session, receive: Receive, send: Send) -> None:
+    async def open(self, request: Request, session: Session, receive: Receive, send: Send) -> None:
         app = appnames.of_request(await read_json(receive))
-        await answer_json(send, 200, {"url": await self._address(session, app)})
+        await answer_json(send, 200, {"url": await self._address(request, session, app)})
 
     async def enter(self, request: Request, session: Session | None, send: Send) -> None:
         path = request.query("path")
@@ -52,7 +53,7 @@ class Entrance:
         elif session is None:
             await self._pages.serve(request, send)  # they show the sign-in, and load this address again
         elif fetched_by == "none":
-            await redirect(send, await self._address(session, app, path))
+            await redirect(send, await self._address(request, session, app, path))
         else:
             await self._ask(request, send, session, app, path)
 
@@ -62,9 +63,9 @@ class Entrance:
         if not hmac.compare_digest(form.get("csrf", "").encode(), session.csrf.encode()):
             raise Forbidden("the form is an old one; load the page again")
         path = form.get("path", "")
-        await redirect(send, await self._address(session, _app_of(path), path))
+        await redirect(send, await self._address(request, session, _app_of(path), path))
 
-    async def _address(self, session: Session, app: AppName, path: str = "") -> str:
+    async def _address(self, request: Request, session: Session, app: AppName, path: str = "") -> str:
         """Raises ApiError when the person may not open it. What is not ready is opened all the same, and says why."""
         try:
             page = (await self._finder.find(session.identity, app)).page
@@ -72,7 +73,7 @@ class Entrance:
             page = problem.page
         ticket = self._tickets.issue(app, session.identity, session.expires)
         target = path or app.base + page
-        return f"{self._url}{target}{'&' if '?' in target else '?'}ticket={ticket}"
+        return f"{self._origins.of(app, request)}{target}{'&' if '?' in target else '?'}ticket={ticket}"
 
     async def _ask(self, request: Request, send: Send, session: Session, app: AppName, path: str) -> None:
         title, text, button = WORDS[language_of(request)]
@@ -85,7 +86,7 @@ class Entrance:
             f'<input type="hidden" name="csrf" value="{escape(session.csrf)}"><button autofocus>{button}</button>'
             "</form></main>",
             # Browsers hold the answer's redirect to this rule, too.
-            f"'self' {self._url}",
+            f"'self' {self._origins.of(app, request)}",
         )
 
 

@@ -22,12 +22,14 @@ CSRF_HEADER = "x-danlu-csrf"
 
 
 class Guard:
-    def __init__(self, url: str, names: Iterable[str] = ()) -> None:
+    def __init__(self, url: str, names: Iterable[str] = (), *, below: bool = False) -> None:
+        """`below`: names below the URL's are ours, too."""
+        self._below = f".{urlsplit(url).hostname}" if below else ""
         self._names = {"localhost", urlsplit(url).hostname or "", *(name.lower() for name in names)}
 
     def check_host(self, request: Request) -> None:
         host = host_of(request)
-        if host in self._names or _is_address(host):
+        if host in self._names or _is_address(host) or (self._below and host.endswith(self._below)):
             return
         raise Forbidden(
             f"this console is not known as {host or 'nothing at all'}; open it at the address that `danlu status` "

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from danlu.console.asgi import Header, Request, Send, answer
+from danlu.console.origins import AppOrigins
 
 FOLDER = Path(__file__).parent / "static"
 COMPRESSED = (("br", ".br"), ("gzip", ".gz"))  # made by scripts/build; the first that the browser takes
@@ -27,14 +28,14 @@ class _Kept:
 
 
 class Pages:
-    def __init__(self, apps_url: str, folder: Path = FOLDER) -> None:
+    def __init__(self, apps: AppOrigins, folder: Path = FOLDER) -> None:
         self._folder = folder.resolve()
         self._kept: dict[Path, _Kept] = {}
         # Styles are written by the component library at run time. Only notebooks and TensorBoards may be framed, and
         # nobody may frame us: a click on our page is meant for it.
         self._policy = (
             "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-            f"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; frame-src 'self' {apps_url}; "
+            f"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; frame-src 'self' {apps.every()}; "
             "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
         ).encode()
 

@@ -27,7 +27,9 @@ class OidcSettings:
 class ConsoleSettings:
     target: str  # "embedded" or "cluster": the pages say where one is
     url: str  # the console's origin as browsers see it: http://127.0.0.1:8080
-    apps_url: str  # the origin of notebooks and TensorBoards; best on another host name, so that no cookie is shared
+    # The origin of notebooks and TensorBoards, on another host name, so that no cookie is shared; `https://*.…`: each
+    # has a name of its own below it (`origins.py`).
+    apps_url: str
     key: bytes  # 32 bytes that seal the cookies; the same in all replicas
     link_token: str = ""  # whoever has it is the owner of this machine's danlu; "": nobody is
     session_s: int = 12 * HOUR  # a sign-in's life, if the token does not end before
