@@ -69,9 +69,9 @@ def heard(informer: Informer) -> list[tuple[str, str, str]]:
     return events
 
 
-@pytest.fixture
-def informer() -> Informer:
-    return Informer(Client(Script()), CONFIG_MAP)
+@pytest.fixture(params=[False, True], ids=["plain", "packed"])
+def informer(request: pytest.FixtureRequest) -> Informer:
+    return Informer(Client(Script()), CONFIG_MAP, packed=request.param)
 
 
 async def test_list_then_watch_then_resume_where_it_stopped() -> None:

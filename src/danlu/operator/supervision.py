@@ -42,7 +42,9 @@ class Supervision:
         self._pod_began = pod_began
         self.settings = settings
         self.kinds = {kind.kind.kind: kind for kind in kinds if kind.controller is not None}
-        self.managers = [Manager(client, namespace=namespace, calm=calm) for namespace in namespaces or (None,)]
+        self.managers = [
+            Manager(client, namespace=namespace, calm=calm, packed=True) for namespace in namespaces or (None,)
+        ]
         self.controllers: dict[str, list[Controller]] = {word: [] for word in self.kinds}
         self.filling: set[str] = set()  # kinds whose caches are not filled yet
         self.looked = False  # what is served has been found out once

@@ -27,12 +27,14 @@ class Manager:
         clock: Clock = utc_now,
         namespace: str | None = None,
         calm: Callable[[], bool] = lambda: True,
+        packed: bool = False,
     ) -> None:
         """`namespace` limits all informers to one namespace, for an operator that may see no more.
 
-        `calm` says whether there is time for what can wait.
+        `calm` says whether there is time for what can wait; `packed`: whether caches are to be small rather than quick.
         """
         self.calm = calm
+        self.packed = packed
         self._plain_client = client
         self.client = client.observed_by(self._wrote)
         self.clock = clock
@@ -49,7 +51,7 @@ class Manager:
         key = (kind, namespace or (self.namespace if kind.namespaced else None), labels, fields)
         informer = self._informers.get(key)
         if informer is None:
-            informer = self._informers[key] = Informer(self._plain_client, *key)
+            informer = self._informers[key] = Informer(self._plain_client, *key, packed=self.packed)
             self._by_kind.setdefault(kind, []).append(informer)
             if self._running:
                 informer.start()
