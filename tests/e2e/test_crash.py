@@ -333,6 +333,43 @@ def test_down_keeps_pods_when_asked_and_stops_what_a_crash_left(make_danlu: Call
     assert "nothing to stop" in danlu.command("down").stdout
 
 
+def test_down_and_up_cost_a_job_none_of_its_tries(make_danlu: Callable[..., Danlu], shared: Path) -> None:
+    """Two evenings: what ran starts again in the morning, and nothing is counted, however few tries there are."""
+    danlu = make_danlu()
+    work = "echo start >> /shared/{name}.starts; while [ ! -e /shared/go ]; do sleep 0.1; done"
+
+    def template(name: str, container: str, policy: str) -> dict[str, Any]:
+        spec = json.loads(pod("x", "", shared))["spec"]
+        spec["containers"][0] |= {"name": container, "command": ["sh", "-c", work.format(name=name)]}
+        return {"spec": spec | {"restartPolicy": policy}}
+
+    kubeflow, jobs = "kubeflow.org/v1", ("never", "onfailure", "exitcode")
+    for name, policy in zip(jobs, ("Never", "OnFailure", "ExitCode"), strict=True):
+        replica = {"replicas": 1, "restartPolicy": policy, "template": template(name, "pytorch", "Never")}
+        spec = {"runPolicy": {"backoffLimit": 1}, "pytorchReplicaSpecs": {"Master": replica}}
+        job = {"apiVersion": kubeflow, "kind": "PyTorchJob", "metadata": {"name": name}, "spec": spec}
+        danlu.kubectl("apply", "-f", "-", stdin=json.dumps(job))
+    plain = {"backoffLimit": 0, "template": template("plain", "c", "Never")}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}, "spec": plain}
+    danlu.kubectl("apply", "-f", "-", stdin=json.dumps(job))
+    names = (*jobs, "plain")
+    for times in (1, 2):
+        for name in names:
+            starts = shared / f"{name}.starts"
+            danlu.wait(f"{name} to run", lambda starts=starts, times=times: len(lines_of(starts)) == times)  # type: ignore[misc]
+        danlu.down()
+        assert processes(danlu) == []
+        danlu.up()
+    (shared / "go").touch()
+    for name in jobs:
+        danlu.kubectl("wait", "--for=condition=Succeeded", f"pytorchjob/{name}", "--timeout=60s", timeout=70)
+    danlu.kubectl("wait", "--for=condition=Complete", "job/plain", "--timeout=60s", timeout=70)
+    assert {name: len(lines_of(shared / f"{name}.starts")) for name in names} == dict.fromkeys(names, 3)
+    restarts = "jsonpath={.items[*].status.containerStatuses[*].restartCount}"
+    assert danlu.kubectl("get", "pods", "-o", restarts).split() == ["0"] * 4
+    assert danlu.kubectl("get", "job", "plain", "-o", "jsonpath={.status.failed}") == ""
+
+
 # -- a full disk
 
 

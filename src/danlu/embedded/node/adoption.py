@@ -8,6 +8,11 @@ For each attempt on disk exactly one of these holds, and each has one answer:
    that very pid and start time is ended. It is lost: ContainerStatusUnknown, 137.
 4. The lock is free and there is no `pid`: it was meant to start and never did. It is closed the same way, by an
    exit.json written while we hold the lock, so that a late shim cannot begin; the pod worker starts the next attempt.
+
+An end that was not the program's own is none: where `danlu down` stopped the container (the file `interrupted` says so,
+written before the signal), or where the machine itself went down, the attempt does not count and is made again. That
+holds for every restart policy. Kubernetes would fail a `Never` pod of a node that shuts down; but there others have
+replaced it elsewhere meanwhile, and here nobody could: a job must not run out of retries because somebody went home.
 """
 
 from __future__ import annotations
@@ -30,6 +35,9 @@ PATIENCE_S = 5.0
 LEFTOVER_GRACE_S = 30.0  # Kubernetes' own default; what a pod asked for is not on the disk
 NEVER_STARTED = "NeverStarted"
 """The reason of case 4; not shown to anyone: that attempt does not count."""
+INTERRUPTED = "Interrupted"
+"""The reason of an end that was not the program's own; not shown to anyone either."""
+MARK = "interrupted"
 
 
 async def adopt(containers: Containers, pod_uid: str) -> list[Container]:
@@ -41,6 +49,12 @@ async def adopt(containers: Containers, pod_uid: str) -> list[Container]:
             await _resolve(containers, container)
             found.append(container)
     return found
+
+
+def interrupt(folder: Path) -> None:
+    """To be called before a container is stopped that the next `danlu up` is to start again, whatever its exit code."""
+    with contextlib.suppress(OSError):  # a full disk: then its end counts as its own
+        (folder / MARK).touch()
 
 
 def pods_on_disk(data_dir: Path) -> list[str]:
@@ -75,6 +89,8 @@ async def _resolve(containers: Containers, container: Container) -> None:
     while True:
         ended = read_exit(container.folder)
         if ended is not None:
+            if (container.folder / MARK).exists():
+                ended["reason"] = INTERRUPTED
             containers.add_ended(container, ended)
             return
         lock = _lock(container.folder)
@@ -87,6 +103,7 @@ async def _resolve(containers: Containers, container: Container) -> None:
         try:
             containers.follow(container)
             await container.settled.wait()
+            (container.folder / MARK).unlink(missing_ok=True)  # it was spared
             return
         except OSError:
             if time.monotonic() > deadline:
@@ -112,8 +129,8 @@ def _close(container: Container) -> Exit:
     reason = NEVER_STARTED
     with contextlib.suppress(OSError, ValueError, KeyError):
         written = json.loads((container.folder / "pid").read_text())
-        reason = LOST
-        if written["boot"] == boot_id() and start_time(written["pid"]) == written["start"] != 0:
+        reason = LOST if written["boot"] == boot_id() else INTERRUPTED
+        if reason == LOST and start_time(written["pid"]) == written["start"] != 0:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(written["pid"], signal.SIGKILL)
     ended = {
@@ -133,6 +150,7 @@ def stop_leftovers(data_dir: Path) -> int:
     folders = [folder for uid in pods_on_disk(data_dir) for folder in _attempts(data_dir / "pods" / uid)]
     left = [folder for folder in folders if _lives(folder)]
     for folder in left:
+        interrupt(folder)
         _send(folder, signal.SIGTERM)
     _wait_until_gone(left, LEFTOVER_GRACE_S)
     for folder in left:

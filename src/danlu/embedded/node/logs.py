@@ -188,10 +188,20 @@ class LogWriter:
             raise
         self._index = index
         self._size = os.fstat(self._data).st_size
-        torn = os.fstat(self._index).st_size % RECORD.size
-        if torn:  # an earlier writer was killed within a record
-            os.ftruncate(self._index, os.fstat(self._index).st_size - torn)
+        self._cut_index(path + ".idx")
         self._last_flags = -1
+
+    def _cut_index(self, path: str) -> None:
+        """An earlier writer may have been killed within a record; or it closed the log, and now it goes on."""
+        size = os.fstat(self._index).st_size
+        whole = size - size % RECORD.size
+        if whole:
+            with open(path, "rb") as index:
+                index.seek(whole - RECORD.size)
+                if RECORD.unpack(index.read(RECORD.size))[1] & CLOSED:
+                    whole -= RECORD.size
+        if whole < size:
+            os.ftruncate(self._index, whole)
 
     def _rotate(self) -> None:
         before = (self._data, self._index)

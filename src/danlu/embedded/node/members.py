@@ -57,11 +57,12 @@ class Member:
     def adopt(self, runs: list[Container], reported: Object) -> None:
         """`runs` are the attempts on disk, oldest first; `reported` is the container's status in the API."""
         view = self.view
+        interrupted = any(c.exit is not None and c.exit["reason"] == adoption.INTERRUPTED for c in runs[-1:])
         runs = [container for container in runs if not self._is_void(container)]
         view.restarts = int(reported.get("restartCount") or 0)
         view.image_id = reported.get("imageID") or ""
         if not runs:
-            if reported.get("containerID"):
+            if reported.get("containerID") and not interrupted:
                 view.container_id = reported["containerID"]
                 view.ended, view.waiting = _as_reported(reported), None
             return
@@ -80,8 +81,8 @@ class Member:
         view.ready = bool(reported.get("ready"))
 
     def _is_void(self, container: Container) -> bool:
-        """An attempt that never started does not count: its number is free again."""
-        if container.exit is None or container.exit["reason"] != adoption.NEVER_STARTED:
+        """An attempt that never started, or was interrupted, does not count: its number is free again."""
+        if container.exit is None or container.exit["reason"] not in (adoption.NEVER_STARTED, adoption.INTERRUPTED):
             return False
         self.containers.drop(container)
         container.folder.rename(container.folder.with_name(f"{container.attempt}.void-{time.time_ns()}"))

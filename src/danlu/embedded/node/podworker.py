@@ -112,6 +112,8 @@ class PodWorker:
             if self._stop.is_set():
                 living.cancel()
                 await asyncio.gather(living, return_exceptions=True)
+                if self._paused:
+                    await self.publisher.stop()
                 await self._end_all()
             elif living.exception() is not None:
                 raise living.exception() or RuntimeError
@@ -125,8 +127,11 @@ class PodWorker:
             self.finished.set()
 
     async def pause(self) -> None:
-        """`danlu down`: what runs ends with its grace; the object stays, and the next start goes on from there."""
-        self._paused = True
+        """`danlu down`: what runs ends with its grace, and the next start makes it again: see `adoption`.
+
+        Nothing is told to the API: an exit code here is not the program's own, and nobody shall count it.
+        """
+        self._paused = not self._stop.is_set()
         self._stop.set()
         await self.finished.wait()
 
@@ -538,6 +543,8 @@ class PodWorker:
             answer = await probes.ask(hook, member, timeout=max(left(), LEAST_GRACE_S))
             if not answer.passed:
                 self._event("Warning", "FailedPreStopHook", "PreStopHook failed", member)
+        if self._paused and not member.is_debugging and not container.ended.is_set():
+            adoption.interrupt(container.folder)
         stop_signal = (member.rules.get("lifecycle") or {}).get("stopSignal") or "SIGTERM"
         await self._send(container, getattr(signal, stop_signal, signal.SIGTERM))
         least = time.monotonic() + LEAST_GRACE_S
@@ -558,7 +565,6 @@ class PodWorker:
         self.view.finished = True
         deleting = bool(self.pod["metadata"].get("deletionTimestamp"))
         if self._paused and not deleting:
-            await self.publisher.flush()
             volumes.forget(self.uid)
             return
         if self.view.verdict is not None or (deleting and not self._removed):

@@ -27,10 +27,13 @@ class Publisher:
         self._idle.set()
         self._task: asyncio.Task[None] | None = None
         self._last: Object | None = None
+        self._stopped = False
         self.gone = False  # the object is not there any more, or is another one of the same name
 
     def publish(self) -> None:
         """Returns at once."""
+        if self._stopped:
+            return
         self._dirty.set()
         self._idle.clear()
         if self._task is None:
@@ -42,6 +45,9 @@ class Publisher:
         await self._idle.wait()
 
     async def stop(self) -> None:
+        """Nothing is written from here on."""
+        self._stopped = True
+        self._idle.set()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
