@@ -44,10 +44,10 @@ def danlu(make_danlu: Callable[..., Danlu], pages: None) -> Danlu:
 
 @pytest.fixture(scope="module")
 def link(danlu: Danlu) -> Iterator[str]:
-    """The console and a token for it; on a cluster people type theirs."""
+    """The console and a token for it. On a cluster people type theirs, and are no administrators of the cluster."""
     if isinstance(danlu, OnCluster):
         with danlu.console() as address:
-            yield f"{address}/?token={danlu.token('default', 'cluster-admin')}"
+            yield f"{address}/?token={danlu.token('admin')}"
     else:
         yield str(json.loads(danlu.command("status", "--json").stdout)["console"])
 

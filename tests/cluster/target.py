@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -78,12 +79,12 @@ class OnCluster(Danlu):
             forwarding.kill()
             forwarding.communicate()
 
-    def token(self, namespace: str, role: str) -> str:
-        """What somebody with this role signs in with."""
-        name, account = f"{role}-of-{namespace}", f"--serviceaccount={namespace}:person"
-        self.kubectl("create", "serviceaccount", "person", "-n", namespace)
-        self.kubectl("create", "clusterrolebinding", name, f"--clusterrole={role}", account)
-        return self.kubectl("create", "token", "person", "-n", namespace, "--duration=4h").strip()
+    def token(self, role: str) -> str:
+        """What somebody with this role in all namespaces signs in with."""
+        name = f"person-{secrets.token_hex(3)}"
+        self.kubectl("create", "serviceaccount", name, "-n", "default")
+        self.kubectl("create", "clusterrolebinding", name, f"--clusterrole={role}", f"--serviceaccount=default:{name}")
+        return self.kubectl("create", "token", name, "-n", "default", "--duration=4h").strip()
 
     def up(self) -> str:
         return ""

@@ -1,4 +1,4 @@
-"""An operator that is replaced, and one that is taken away, disturb no job that runs."""
+"""An operator that is replaced, taken away, or robbed of a right disturbs no job for good."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from danlu.operator.install.options import NAMESPACE
 from tests.cluster.conftest import Space
 
 pytestmark = pytest.mark.timeout(600)
@@ -36,12 +37,16 @@ def job(space: Space, name: str) -> dict[str, Any]:
 
 def submit(space: Space, name: str) -> str:
     """A job of one pod that waits to be let go on; the pod's uid."""
+    create(space, name)
+    space.danlu.kubectl("wait", f"pytorchjob/{name}", "--for=condition=Running", "--timeout=200s", timeout=210)
+    return uid(space, name)
+
+
+def create(space: Space, name: str) -> None:
     container = {"name": "pytorch", "image": "python", "command": ["python3", "-c", WAITS]}
     spec = {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": {"spec": {"containers": [container]}}}}}
     manifest = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name}, "spec": spec}
     space.danlu.kubectl("create", "-f", "-", stdin=json.dumps(manifest))
-    space.danlu.kubectl("wait", f"pytorchjob/{name}", "--for=condition=Running", "--timeout=200s", timeout=210)
-    return uid(space, name)
 
 
 def uid(space: Space, name: str) -> str:
@@ -72,3 +77,24 @@ def test_taken_away_and_put_back(space: Space, installed_again: None) -> None:
     danlu(space, "install", "--yes", "--gang", "kube")
     assert uid(space, "alone") == before
     go_on(space, "alone")
+
+
+def test_a_right_that_the_operator_lacks(space: Space, installed_again: None) -> None:
+    """Somebody has cut its role: jobs name the right and the command that gives it back, and then go on."""
+    role = json.loads(space.danlu.kubectl("get", "clusterrole", "danlu-operator", "-o", "json"))
+    role["rules"] = [rule for rule in role["rules"] if "pods" not in rule["resources"] or "" not in rule["apiGroups"]]
+    space.danlu.kubectl("replace", "-f", "-", stdin=json.dumps(role))
+    space.danlu.kubectl("delete", "pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=operator")
+    create(space, "stopped")
+    space.danlu.kubectl("wait", "pytorchjob/stopped", "--for=condition=Blocked", "--timeout=120s", timeout=130)
+    told = next(one for one in job(space, "stopped")["status"]["conditions"] if one["type"] == "Blocked")
+    assert 'cannot list resource "pods"' in told["message"]
+    assert "`danlu install`" in told["message"]
+    events = "involvedObject.kind=PyTorchJob,reason=MissingRight"
+    space.danlu.wait(
+        "an event that says it, too",
+        lambda: "`danlu install`" in space.danlu.kubectl("get", "events", "--field-selector", events),
+    )
+    danlu(space, "install", "--yes")
+    space.danlu.kubectl("wait", "pytorchjob/stopped", "--for=condition=Running", "--timeout=200s", timeout=210)
+    go_on(space, "stopped")
