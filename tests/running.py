@@ -34,6 +34,8 @@ ORDINARY = 64321  # a uid that nobody has; root can become it
 
 
 class Danlu:
+    pause_s = 0.1  # between two looks at what is waited for
+
     def __init__(
         self, folder: Path, *flags: str, user: int | None = None, variables: dict[str, str] | None = None
     ) -> None:
@@ -126,7 +128,7 @@ class Danlu:
             answer = look()
             if answer:
                 return answer
-            time.sleep(0.1)
+            time.sleep(self.pause_s)
         raise AssertionError(f"waited {timeout:.0f} s in vain for {what}; last answer: {answer!r}")
 
     def with_address(self, obj: dict[str, Any]) -> dict[str, Any]:

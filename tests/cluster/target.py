@@ -28,6 +28,8 @@ def place() -> Place | None:
 class OnCluster(Danlu):
     """A Danlu that was installed on a cluster. It is started and ended by whoever owns the cluster."""
 
+    pause_s = 0.5  # a whole cluster shares the machine with the tests: kubectl's looking would slow what is looked at
+
     def __init__(self, place: Place, folder: Path) -> None:
         super().__init__(folder)
         self.place = place
