@@ -14,13 +14,14 @@ import signal
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from danlu.cli import consoleidentity as identity
 from danlu.cli.main import CommandError, UsageError
 from danlu.client import config
 from danlu.console.app import Console
 from danlu.console.apps import Apps
 from danlu.console.kubeapi import OverHttp
 from danlu.console.reaching import Directly, Reach, ThroughApi
-from danlu.console.settings import HOUR, SCOPES, ConsoleSettings, OidcSettings
+from danlu.console.settings import HOUR, SCOPES, ConsoleSettings
 from danlu.listening import Listening, bind
 
 KEY_VARIABLE = "DANLU_SESSION_KEY"
@@ -58,14 +59,20 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--oidc-issuer", default="", metavar="URL", help="sign-in with this identity provider")
     command.add_argument("--oidc-client-id", default="", metavar="ID", help="as whom the console is known there")
     command.add_argument("--oidc-client-secret-file", type=Path, metavar="FILE", help="if it has given one")
-    command.add_argument("--oidc-scopes", default=SCOPES, metavar="WORDS", help="what is asked for")
+    command.add_argument("--oidc-scopes", default="", metavar="WORDS", help=f"what is asked for (default: {SCOPES})")
     command.add_argument(
         "--oidc-token",
-        choices=("id_token", "access_token"),
-        default="id_token",
+        choices=identity.TOKENS,
+        default="",
         help="which of its tokens the cluster knows people by (default: id_token)",
     )
     command.add_argument("--oidc-ca-file", type=Path, metavar="FILE", help="authority of its certificate (PEM)")
+    command.add_argument(
+        "--oidc-folder",
+        type=Path,
+        metavar="FOLDER",
+        help=f"the same as files, such as a mounted Secret ({', '.join(identity.FILES)}); changes are taken up",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,7 +96,7 @@ async def _serve(arguments: argparse.Namespace, cluster: config.Config) -> int:
     api = OverHttp(cluster)
     console = Console(settings, api)
     reach = _reach(arguments, api)
-    apps = Apps(settings, console.finder, reach, console.sealer)
+    apps = Apps(settings, console.finder, reach, console.sealer, console.renewals)
     serving = [Listening(console, listeners[0]), Listening(apps, listeners[1])]
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -97,7 +104,9 @@ async def _serve(arguments: argparse.Namespace, cluster: config.Config) -> int:
     for one in serving:
         await one.start()
     print(f"The console of {cluster.server} is at {settings.url} (notebooks: {settings.apps_url})", flush=True)
+    following = asyncio.create_task(identity.follow(arguments, settings.oidc, console.change_identity))
     await stop.wait()
+    following.cancel()
     for one in serving:
         await one.stop()
     await reach.close()
@@ -119,7 +128,7 @@ def _settings(arguments: argparse.Namespace, port: int, apps_port: int) -> Conso
         apps_url=apps_url,
         key=_key(arguments.session_key_file),
         session_s=int(arguments.session_hours * HOUR),
-        oidc=_oidc(arguments),
+        oidc=identity.settings(arguments),
         names=tuple(arguments.name),
     )
 
@@ -138,7 +147,7 @@ def _origin(option: str, url: str) -> str:
 
 
 def _key(file: Path | None) -> bytes:
-    text = _read("--session-key-file", file) if file else os.environ.get(KEY_VARIABLE, "").encode()
+    text = identity.read("--session-key-file", file) if file else os.environ.get(KEY_VARIABLE, "").encode()
     if not text:
         return secrets.token_bytes(32)
     if len(text.strip()) < SHORTEST_KEY:
@@ -146,29 +155,6 @@ def _key(file: Path | None) -> bytes:
             f"the session key is shorter than {SHORTEST_KEY} bytes; make one: head -c 32 /dev/urandom | base64"
         )
     return hashlib.sha256(text.strip()).digest()
-
-
-def _oidc(arguments: argparse.Namespace) -> OidcSettings | None:
-    if not arguments.oidc_issuer and not arguments.oidc_client_id:
-        return None
-    if not arguments.oidc_issuer or not arguments.oidc_client_id:
-        raise UsageError("--oidc-issuer and --oidc-client-id belong together")
-    secret, authority = arguments.oidc_client_secret_file, arguments.oidc_ca_file
-    return OidcSettings(
-        issuer=arguments.oidc_issuer,
-        client_id=arguments.oidc_client_id,
-        client_secret=_read("--oidc-client-secret-file", secret).decode().strip() if secret else "",
-        scopes=arguments.oidc_scopes,
-        token=arguments.oidc_token,
-        ca=_read("--oidc-ca-file", authority) if authority else b"",
-    )
-
-
-def _read(option: str, file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{option} {file}: {error.strerror}") from None
 
 
 def _reach(arguments: argparse.Namespace, api: OverHttp) -> Reach:

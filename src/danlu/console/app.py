@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import hmac
 import time
+from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from danlu import __version__
 from danlu.console import appnames, kubeproxy, watching
 from danlu.console.asgi import (
+    Message,
     Receive,
     Request,
     Scope,
@@ -36,9 +38,10 @@ from danlu.console.kubeapi import KubeApi, ask
 from danlu.console.oidc import Oidc
 from danlu.console.origins import origins
 from danlu.console.pages import Pages
+from danlu.console.renewing import Renewals
 from danlu.console.sealing import Sealer
 from danlu.console.sessions import Identity, Session, Sessions
-from danlu.console.settings import ConsoleSettings
+from danlu.console.settings import ConsoleSettings, OidcSettings
 from danlu.console.tokens import ends_at
 from danlu.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, ServiceUnavailable, Unauthorized
 from danlu.meta.kind import Object
@@ -55,18 +58,35 @@ class Console:
         self._guard = Guard(settings.url, settings.names)
         self._app_origins = origins(settings.apps_url)
         self._pages = Pages(self._app_origins)
-        self._oidc = Oidc(settings.oidc, settings.url, self.sealer) if settings.oidc else None
+        self.renewals = Renewals(settings.session_s)
+        self._oidc: Oidc | None = None
         self._entrance = Entrance(settings, self.finder, self.sealer, self._pages)
+        self._use(settings.oidc)
+
+    def _use(self, oidc: OidcSettings | None) -> None:
+        self._oidc = Oidc(oidc, self.settings.url, self.sealer) if oidc else None
+        self.renewals.oidc = self._oidc
+
+    async def change_identity(self, oidc: OidcSettings | None) -> None:
+        """Sign-in with this identity provider from now on."""
+        before = self._oidc
+        self._use(oidc)
+        if before is not None:
+            await before.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
+        await self._answer(request, receive, _with_cookies(request, send))
+
+    async def _answer(self, request: Request, receive: Receive, send: Send) -> None:
+        scope = request.scope
         try:
             self._guard.check_host(request)
             if request.path.startswith("/k8s/"):
-                session = self._session(request)
+                session = await self._session(request)
                 await kubeproxy.serve(self.api, session.identity, scope, receive, send)
             elif request.is_websocket and request.path == "/console/watch":
-                await watching.serve(self.api, self._session(request), receive, send)
+                await watching.serve(self.api, self.renewals, await self._session(request), receive, send)
             elif request.is_websocket:
                 raise NotFound("there is no such WebSocket")
             elif request.path.startswith("/console/"):
@@ -90,7 +110,7 @@ class Console:
         except ApiError as error:
             await refuse(request, send, error)
 
-    def _session(self, request: Request, *, header: bool = True) -> Session:
+    async def _session(self, request: Request, *, header: bool = True) -> Session:
         """Of whom the request is; raises Unauthorized, or Forbidden when it is another page's doing.
 
         `header`: the CSRF token comes in its header; a form checks its field by itself.
@@ -101,6 +121,21 @@ class Console:
             raise Unauthorized("nobody is signed in, or the sign-in has ended")
         if header and not request.is_websocket:
             self._guard.check_csrf(request, session.csrf)
+        return await self._renewed(request, session)
+
+    async def _session_if_any(self, request: Request) -> Session | None:
+        """For a page that any site may lead to."""
+        session = self.sessions.read(request.cookies)
+        try:
+            return session and await self._renewed(request, session)
+        except Unauthorized:
+            return None
+
+    async def _renewed(self, request: Request, session: Session) -> Session:
+        identity = await self.renewals.current(session.identity)
+        if identity != session.identity:
+            session = replace(session, identity=identity)
+            request.answer_with = self.sessions.cookies_for(session, request.cookies)
         return session
 
     async def _leave_localhost(self, request: Request, send: Send) -> None:
@@ -126,16 +161,16 @@ class Console:
             case "GET", "oidc/callback" if self._oidc:
                 await self._come_back(self._oidc, request, send)
             case "POST", "apps/open":
-                await self._entrance.open(request, self._session(request), receive, send)
+                await self._entrance.open(request, await self._session(request), receive, send)
             case "GET", "apps/enter":
-                await self._entrance.enter(request, self.sessions.read(request.cookies), send)
+                await self._entrance.enter(request, await self._session_if_any(request), send)
             case "POST", "apps/enter":
-                await self._entrance.confirmed(request, self._session(request, header=False), receive, send)
+                await self._entrance.confirmed(request, await self._session(request, header=False), receive, send)
             case _:
                 raise NotFound(f"the console has no page {request.path}")
 
     async def _tell_session(self, request: Request, send: Send) -> None:
-        session = self._session(request)
+        session = await self._session(request)
         try:
             user = await self._who(session.identity)
         except Unauthorized as error:
@@ -162,7 +197,7 @@ class Console:
         token = asked.get("token") if isinstance(asked, dict) else None
         if not isinstance(token, str) or not token.strip():
             raise BadRequest('send {"token": "…"}')
-        session = self._link_session(token.strip()) or self._token_session(token.strip())
+        session = self._link_session(token.strip()) or self._token_session(Identity(token.strip()))
         user = await self._who(session.identity)
         await answer_json(send, 200, self._told(session, user), self.sessions.cookies_for(session, request.cookies))
 
@@ -170,7 +205,7 @@ class Console:
         """From the identity provider. A person sees this answer, so what went wrong is a page."""
         try:
             found = await oidc.finish(request)
-            session = self._token_session(found.token)
+            session = self._token_session(found.identity)
             await self._who(session.identity)
         except ApiError as error:
             await answer_problem(request, send, error, [oidc.no_cookie()])
@@ -193,12 +228,13 @@ class Console:
             return None
         return Session(Identity(owner=True), int(time.time()) + self.settings.session_s)
 
-    def _token_session(self, token: str) -> Session:
+    def _token_session(self, identity: Identity) -> Session:
+        token, now = identity.token, int(time.time())
         ends = ends_at(token)
-        now = int(time.time())
         if not token.isascii() or not token.isprintable() or (ends is not None and ends <= now):
             raise Unauthorized("this token has ended or is no token; make a new one: kubectl create token NAME")
-        return Session(Identity(token), min(now + self.settings.session_s, ends or now + self.settings.session_s))
+        longest = now + self.settings.session_s
+        return Session(identity, longest if identity.renewal else min(longest, ends or longest))
 
     async def _who(self, identity: Identity) -> Object:
         """Whom the API server takes the identity for."""
@@ -217,4 +253,13 @@ class Console:
         await self.api.close()
 
     def _ways(self) -> list[str]:
-        return ["token", *(["oidc"] if self.settings.oidc else [])]
+        return ["token", *(["oidc"] if self._oidc else [])]
+
+
+def _with_cookies(request: Request, send: Send) -> Send:
+    async def send_all(message: Message) -> None:
+        if request.answer_with and message["type"] in ("http.response.start", "websocket.accept"):
+            message = {**message, "headers": [*request.answer_with, *(message.get("headers") or ())]}
+        await send(message)
+
+    return send_all

@@ -29,6 +29,7 @@ from danlu.console.finding import Finder, NotReady, Place
 from danlu.console.guard import Guard
 from danlu.console.origins import origins
 from danlu.console.reaching import Reach, Visit
+from danlu.console.renewing import Renewals
 from danlu.console.sealing import LongCookie, Sealer, is_ours
 from danlu.console.sessions import Identity
 from danlu.console.settings import ConsoleSettings
@@ -42,10 +43,13 @@ NOT_ANSWERED = frozenset((b"service-worker-allowed", b"clear-site-data", b"stric
 
 
 class Apps:
-    def __init__(self, settings: ConsoleSettings, finder: Finder, reach: Reach, sealer: Sealer) -> None:
+    def __init__(
+        self, settings: ConsoleSettings, finder: Finder, reach: Reach, sealer: Sealer, renewals: Renewals
+    ) -> None:
         self._settings = settings
         self._finder = finder
         self._reach = reach
+        self._renewals = renewals
         self._tickets = Tickets(sealer)
         self._origins = origins(settings.apps_url)
         self._guard = Guard(self._origins.url, settings.names, below=self._origins.apart)
@@ -85,8 +89,9 @@ class Apps:
         try:
             if found is None:
                 raise Unauthorized("open this app from the console first")
-            place = await self._finder.find(found.identity, app)
-            await self._pass_on(request, app, found.identity, place, receive, send)
+            identity = await self._renewals.current(found.identity)
+            place = await self._finder.find(identity, app)
+            await self._pass_on(request, app, identity, place, receive, send)
         except Unauthorized:
             if not wants_page(request):
                 raise
@@ -95,8 +100,7 @@ class Apps:
         except NotReady as problem:
             await self._wait(request, send, app, problem)
         except relaying.NoAnswer as error:
-            if found is not None:
-                self._finder.forget(found.identity, app)
+            self._finder.forget(identity, app)
             await self._wait(request, send, app, NotReady("NoAnswer", str(error), ""))
 
     async def _enter(self, request: Request, app: AppName, send: Send) -> None:

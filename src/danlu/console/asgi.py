@@ -43,6 +43,7 @@ class Request:
             else:
                 self.headers[name.decode("latin-1")] = value.decode("latin-1")
         self.cookies = parse_cookies(cookies)
+        self.answer_with: list[Header] = []  # whatever the answer will be: cookies that were made anew on the way
         self.query_string: str = scope["query_string"].decode("latin-1")
 
     @property

@@ -14,25 +14,27 @@ import secrets
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 
 from danlu.console.asgi import Header, Request
 from danlu.console.sealing import Sealer
-from danlu.console.settings import OidcSettings
-from danlu.console.tokens import claims
-from danlu.errors import BadRequest, ServiceUnavailable
+from danlu.console.sessions import Identity
+from danlu.console.settings import SCOPES, OidcSettings
+from danlu.console.tokens import claims, ends_at
+from danlu.errors import BadRequest, ServiceUnavailable, Unauthorized
 
 if TYPE_CHECKING:
     import aiohttp
 
 WAY_LIFE_S = 15 * 60  # how long somebody may take at the provider's pages
 ANSWER_S = 15.0
+EARLY_S = 30  # before a token's end the next one is fetched
 CALLBACK = "/console/oidc/callback"
 
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    token: str
+    identity: Identity
     next: str
 
 
@@ -56,7 +58,7 @@ class Oidc:
             "response_type": "code",
             "client_id": self._settings.client_id,
             "redirect_uri": self._url + CALLBACK,
-            "scope": self._settings.scopes,
+            "scope": self._scopes(provider),
             "state": self._sealer.seal("oidc", {**state, "until": time.time() + WAY_LIFE_S}),
             "nonce": nonce,
             "code_challenge": challenge,
@@ -80,7 +82,34 @@ class Oidc:
         for_us = self._settings.client_id in (audience if isinstance(audience, list) else [audience])
         if told.get("nonce") != state["nonce"] or told.get("iss") != self._provider["issuer"] or not for_us:
             raise BadRequest("the identity provider's token is not for this sign-in; begin again")
-        return SignedIn(str(tokens.get(self._settings.token, "")), state["next"])
+        return SignedIn(self._identity(tokens), state["next"])
+
+    async def renew(self, identity: Identity) -> Identity:
+        """Raises Unauthorized when the provider wants to see the person again."""
+        form = {"grant_type": "refresh_token", "refresh_token": identity.renewal}
+        try:
+            tokens = await self._tokens(form)
+        except BadRequest as error:
+            raise Unauthorized(f"the sign-in has ended: {error.message}") from None
+        before, after = claims(identity.token), claims(str(tokens.get(self._settings.token, "")))
+        if any(before.get(name) != after.get(name) for name in ("iss", "sub")):
+            raise Unauthorized("the sign-in has ended: the identity provider renewed it for somebody else")
+        return self._identity({"refresh_token": identity.renewal, **tokens})
+
+    def _identity(self, tokens: dict[str, Any]) -> Identity:
+        token = str(tokens.get(self._settings.token, ""))
+        now = time.time()
+        ends = ends_at(token) or now + _seconds(tokens.get("expires_in"))
+        # In time for what is under way; a token of a minute is not renewed all the time.
+        early = min(EARLY_S, (ends - now) / 4)
+        return Identity(token, renewal=str(tokens.get("refresh_token") or ""), renew_at=int(ends - early))
+
+    def _scopes(self, provider: dict[str, Any]) -> str:
+        """Of the usual ones those that it knows: some providers refuse a sign-in for a single scope that is not."""
+        known = provider.get("scopes_supported")
+        if self._settings.scopes != SCOPES or not isinstance(known, list):
+            return self._settings.scopes
+        return " ".join(word for word in SCOPES.split() if word == "openid" or word in known)
 
     def no_cookie(self) -> Header:
         return self._cookie("", 0)
@@ -103,23 +132,36 @@ class Oidc:
         return self._provider
 
     async def _fetch(self, code: str, verifier: str) -> dict[str, Any]:
-        provider = await self._discover()
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": self._url + CALLBACK,
-            "client_id": self._settings.client_id,
-            "code_verifier": verifier,
-        }
-        if self._settings.client_secret:
-            form["client_secret"] = self._settings.client_secret
-        return await self._ask("POST", provider["token_endpoint"], form)
+        return await self._tokens(
+            {
+                "grant_type": "authorization_code",
+                "code": code,
+                "redirect_uri": self._url + CALLBACK,
+                "code_verifier": verifier,
+            }
+        )
 
-    async def _ask(self, method: str, url: str, form: dict[str, str] | None = None) -> dict[str, Any]:
+    async def _tokens(self, form: dict[str, str]) -> dict[str, Any]:
+        provider = await self._discover()
+        form = {**form, "client_id": self._settings.client_id}
+        headers = {"accept": "application/json"}
+        if self._settings.client_secret:
+            # What a provider says nothing about is, by the specification, the header.
+            methods = provider.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+            if "client_secret_basic" in methods:
+                pair = f"{quote_plus(self._settings.client_id)}:{quote_plus(self._settings.client_secret)}"
+                headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+            else:
+                form["client_secret"] = self._settings.client_secret
+        return await self._ask("POST", provider["token_endpoint"], form, headers)
+
+    async def _ask(
+        self, method: str, url: str, form: dict[str, str] | None = None, headers: dict[str, str] | None = None
+    ) -> dict[str, Any]:
         import aiohttp
 
         try:
-            async with self._open().request(method, url, data=form, headers={"accept": "application/json"}) as answer:
+            async with self._open().request(method, url, data=form, headers=headers) as answer:
                 content = await answer.json(content_type=None)
                 if answer.status >= 400 or not isinstance(content, dict):
                     said = content.get("error_description") or content.get("error") if isinstance(content, dict) else ""
@@ -143,6 +185,10 @@ class Oidc:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+def _seconds(told: Any) -> float:
+    return float(told) if isinstance(told, int | float) else 0.0
 
 
 def local_path(text: str) -> str:

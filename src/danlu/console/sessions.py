@@ -21,6 +21,8 @@ class Identity:
 
     token: str = ""
     owner: bool = False
+    renewal: str = ""  # the identity provider's refresh token, if it gave one
+    renew_at: int = 0  # seconds since 1970
 
 
 @dataclass(frozen=True, slots=True)

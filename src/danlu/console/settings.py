@@ -9,7 +9,7 @@ from danlu import __version__
 
 HOUR = 3600
 IMAGE = os.environ.get("DANLU_IMAGE") or f"docker.io/danlu/danlu:{__version__}"
-SCOPES = "openid email profile groups"
+SCOPES = "openid email profile groups offline_access"  # the last one: with a refresh token
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import orjson
 from danlu.console.asgi import Message, Receive, Send
 from danlu.console.kubeapi import KubeApi, http_scope
 from danlu.console.kubeproxy import PREFIX
+from danlu.console.renewing import Renewals
 from danlu.console.sessions import Session
 from danlu.errors import ApiError, BadRequest, TooManyRequests, Unauthorized
 
@@ -26,10 +27,10 @@ MOST_WATCHES = 200  # of one page; the largest has thirty
 NORMAL = 1000
 
 
-async def serve(api: KubeApi, session: Session, receive: Receive, send: Send) -> None:
+async def serve(api: KubeApi, renewals: Renewals, session: Session, receive: Receive, send: Send) -> None:
     await receive()  # websocket.connect
     await send({"type": "websocket.accept"})
-    channel = _Channel(api, session, send)
+    channel = _Channel(api, renewals, session, send)
     try:
         # A watch has no end of its own; the sign-in that it rests on has one.
         async with asyncio.timeout(max(0.0, session.expires - time.time())):
@@ -45,8 +46,9 @@ async def serve(api: KubeApi, session: Session, receive: Receive, send: Send) ->
 
 
 class _Channel:
-    def __init__(self, api: KubeApi, session: Session, send: Send) -> None:
+    def __init__(self, api: KubeApi, renewals: Renewals, session: Session, send: Send) -> None:
         self._api = api
+        self._renewals = renewals
         self._session = session
         self._send = send
         self._watches: dict[int, asyncio.Task[None]] = {}
@@ -93,7 +95,11 @@ class _Channel:
         answer = _Lines(self, number)
         try:
             with suppress(OSError):  # the cluster broke off in the middle: an end like others, the page asks again
-                await self._api.serve(scope, _no_body(), answer.send, self._session.identity)
+                identity = await self._renewals.current(self._session.identity)
+                await self._api.serve(scope, _no_body(), answer.send, identity)
+        except ApiError as error:
+            answer.refused = True
+            await self.refuse(number, error)
         finally:
             # The page's own closing has taken it out already and wants no answer.
             if self._watches.pop(number, None) is not None and not answer.refused:
