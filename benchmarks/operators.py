@@ -1,13 +1,13 @@
-"""Operators on a real API server with fake nodes: Danlu's beside Kubeflow's, and pods alone as the floor for both.
+"""Operators on a real API server with fake nodes: Danlu's beside Kubeflow's, and the same objects straight to the API.
 
-Every measurement gets a control plane of its own, all from the same binaries with the same flags, in turns.
+Every measurement gets a fresh control plane, all from the same binaries with the same flags, in turns: pods alone, pods
+and services alone, Danlu, Kubeflow, and round again. A turn is measured until all pods and jobs run, and until all that
+a job is given is there, its services too.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, ExitStack, aclosing
@@ -17,19 +17,24 @@ from typing import Any, cast
 
 from fakecluster import FakeCluster, OperatorProcess, danlu, kubeflow
 from figures import Figures, say
-from servers import ROOT
+from servers import search_path
 
 from danlu.client.client import Client
 from danlu.kinds.pytorchjob.reconcile import PYTORCHJOB
 from danlu.meta import conditions
 from danlu.meta.kind import Kind, Object
-from danlu.meta.wellknown import POD
+from danlu.meta.wellknown import POD, SERVICE
 
 NODES, JOBS, REPLICAS = 50, 200, 4
+FINISHED, STILL_RUNNING = 2000, 200
+LARGE_NODES, LARGE_REPLICAS = 500, 2
+LARGE = (1250, 2500, 5000)  # jobs that are there after each step
 IN_FLIGHT = 16
 LONGEST_S = 900.0
+LARGE_STEP_S = 240.0  # an operator that takes longer for one step is not asked for the next
 NAMESPACE = "default"
 
+Task = asyncio.Task[list[float]]
 Start = Callable[[FakeCluster], AbstractContextManager[OperatorProcess]]
 
 
@@ -42,7 +47,7 @@ class Contender:
 
 KUBEFLOW = Contender("Kubeflow 1.9.3 tuned", kubeflow, "training-operator")
 DANLU = Contender("danlu operator", danlu, "danlu-operator")
-CONTENDERS = (KUBEFLOW, DANLU)
+CONTENDERS = (DANLU, KUBEFLOW)
 
 
 def container() -> Object:
@@ -51,8 +56,16 @@ def container() -> Object:
 
 def pod(name: str) -> Object:
     return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE},
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"pod": name}},
         "spec": {"containers": [container()]},
+    }  # fmt: skip
+
+
+def service(name: str) -> Object:
+    return {
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"clusterIP": "None", "selector": {"pod": name}, "ports": [{"port": 23456}]},
     }  # fmt: skip
 
 
@@ -84,19 +97,30 @@ def has_condition(*types: str) -> Callable[[Object], bool]:
     return check
 
 
-async def seen(client: Client, kind: Kind, count: int, wanted: Callable[[Object], bool], fields: str = "") -> float:
-    """The moment at which `count` objects have been as wanted; begun before they are made."""
+def is_there(_obj: Object) -> bool:
+    return True
+
+
+async def moments(
+    client: Client, kind: Kind, count: int, wanted: Callable[[Object], bool], fields: str = "", prefix: str = ""
+) -> list[float]:
+    """When each of `count` objects came to be as wanted; begun before they are made. `prefix`: of their names."""
     since = (await client.list(kind, NAMESPACE, fields="metadata.name=none")).resource_version
-    names: set[str] = set()
+    names: dict[str, float] = {}
     while True:
         stream = client.watch(kind, NAMESPACE, since=since, fields=fields)
         async with aclosing(cast(Any, stream)) as events:
             async for event in cast(AsyncIterator[Any], events):
                 since = event.object["metadata"]["resourceVersion"]
-                if event.type in ("ADDED", "MODIFIED") and wanted(event.object):
-                    names.add(event.object["metadata"]["name"])
+                name = event.object["metadata"].get("name") or ""  # a bookmark has none
+                if event.type in ("ADDED", "MODIFIED") and name.startswith(prefix) and wanted(event.object):
+                    names.setdefault(name, time.monotonic())
                     if len(names) == count:
-                        return time.monotonic()
+                        return sorted(names.values())
+
+
+async def seen(client: Client, kind: Kind, count: int, wanted: Callable[[Object], bool], fields: str = "") -> float:
+    return (await moments(client, kind, count, wanted, fields))[-1]
 
 
 async def create_all(client: Client, kind: Kind, objects: Sequence[Object]) -> None:
@@ -119,6 +143,58 @@ async def timed(make: Coroutine[Any, Any, None], *watchers: Coroutine[Any, Any, 
         return [await task - begun for task in tasks]
 
 
+@dataclass(slots=True)
+class Turn:
+    """What one turn took: until all pods and jobs run, and until everything is there."""
+
+    running_s: float
+    complete_s: float
+    named: int  # services that were there when all pods and jobs ran
+    running_cpu: float  # of the control plane and the fake nodes
+    complete_cpu: float
+    api_cpu: float  # of kube-apiserver alone, until everything is there
+
+    def add_to(self, figures: Figures) -> None:
+        figures.add("all_running_s", self.running_s)
+        figures.add("complete_s", self.complete_s)
+        figures.add("services_when_running", self.named)
+        figures.add("running_cpu_s", self.running_cpu)
+        figures.add("complete_cpu_s", self.complete_cpu)
+        figures.add("api_cpu_s", self.api_cpu)
+
+
+async def take_turn(
+    cluster: FakeCluster,
+    make: Callable[[Client], Coroutine[Any, Any, None]],
+    prefix: str,
+    *,
+    pods: int,
+    jobs: int,
+    services: int,
+) -> Turn:
+    """`prefix`: of the names of all that is made."""
+    async with cluster.client() as client:
+
+        def begin(kind: Kind, count: int, wanted: Callable[[Object], bool], fields: str = "") -> Task:
+            return asyncio.create_task(moments(client, kind, count, wanted, fields, prefix))
+
+        running = [begin(POD, pods, is_running, "status.phase=Running")]
+        if jobs:
+            running.append(begin(PYTORCHJOB, jobs, has_condition("Running")))
+        named = begin(SERVICE, services, is_there) if services else None
+        await asyncio.sleep(1.0)  # the watches are open
+        before, api_before, begun = cluster.cpu(), cluster.api_cpu(), time.monotonic()
+        await make(client)
+        async with asyncio.timeout(LONGEST_S):
+            ran = max([(await task)[-1] for task in running])
+            running_cpu = cluster.cpu() - before
+            found = await named if named is not None else [ran]
+        at_once = sum(1 for moment in found if moment <= ran) if named is not None else 0
+        complete = max(ran, found[-1])
+        spent, api_spent = cluster.cpu() - before, cluster.api_cpu() - api_before
+        return Turn(ran - begun, complete - begun, at_once, running_cpu, spent, api_spent)
+
+
 # -- measuring
 
 
@@ -127,32 +203,32 @@ class Operators:
         self.folder = folder
         self.rounds = rounds
         self.contenders = contenders
-        script = ROOT / "scripts/real-kubernetes"
-        parts = ["control-plane", "kubectl", "kwok", "kubeflow"]
-        built = subprocess.run([script, *parts], stdout=subprocess.PIPE, text=True, check=True)
-        self.path = os.pathsep.join([*built.stdout.split(), os.environ["PATH"]])
+        self.path = search_path(["control-plane", "kubectl", "kwok", "kubeflow"])
         self.floor = Figures()
+        self.named_floor = Figures()  # with services
         self.figures = {one.name: Figures() for one in CONTENDERS}
         self._clusters = 0
 
     def speed(self) -> None:
-        """The floor, and 200 jobs of four; then, on the same cluster, single jobs."""
+        """The floors, and 200 jobs of four; before that, on the same cluster, single jobs."""
         for number in range(self.rounds):
-            say(f"operators, round {number + 1} of {self.rounds}: pods alone")
-            with self._cluster() as cluster:
-                before = cluster.cpu()
-                self.floor.add("all_running_s", asyncio.run(self._pods(cluster)))
-                self.floor.add("cluster_cpu_s", cluster.cpu() - before)
+            turn = f"operators, round {number + 1} of {self.rounds}"
+            for name, figures, services in (
+                ("pods alone", self.floor, 0),
+                ("pods and services alone", self.named_floor, JOBS * REPLICAS),
+            ):
+                say(f"{turn}: {name}")
+                with self._cluster() as cluster:
+                    asyncio.run(self._straight(cluster, JOBS * REPLICAS, services)).add_to(figures)
             for one in self.contenders:
-                say(f"operators, round {number + 1} of {self.rounds}: {one.name}")
+                say(f"{turn}: {one.name}")
                 figures = self.figures[one.name]
                 with self._cluster() as cluster, one.start(cluster) as operator:
                     for _ in range(5):
                         figures.add("one_running_s", asyncio.run(self._one(cluster)))
-                    before, cluster_before = operator.cpu(), cluster.cpu()
-                    figures.add("all_running_s", asyncio.run(self._jobs(cluster, JOBS, REPLICAS)))
+                    before = operator.cpu()
+                    asyncio.run(self._jobs(cluster, "job-", JOBS, REPLICAS)).add_to(figures)
                     figures.add("operator_cpu_s", operator.cpu() - before)
-                    figures.add("cluster_cpu_s", cluster.cpu() - cluster_before)
                     figures.add("all_running_mb", operator.memory() / 1e6)
 
     def requests(self, jobs: int = 20) -> None:
@@ -169,50 +245,59 @@ class Operators:
                 for what, count in found.most_common():
                     print(f"    {count / jobs:6.2f}  {what}", flush=True)
 
-    def memory(self, finished: int = 2000, running: int = 200) -> None:
+    def memory(self, finished: int = FINISHED, running: int = STILL_RUNNING) -> None:
         for one in self.contenders:
             say(f"operators: memory of {one.name} with {finished:,} finished and {running} running jobs")
+            figures = self.figures[one.name]
             with self._cluster() as cluster, one.start(cluster) as operator:
+                figures.add("empty_mb", operator.memory() / 1e6)
                 asyncio.run(self._finish(cluster, finished, "done"))
-                asyncio.run(self._jobs(cluster, running, REPLICAS))
+                asyncio.run(self._jobs(cluster, "job-", running, REPLICAS))
                 time.sleep(3)
-                self.figures[one.name].add("memory_mb", operator.memory() / 1e6)
+                figures.add("memory_mb", operator.memory() / 1e6)
 
-    def large(self, sizes: Sequence[int] = (1000, 5000)) -> None:
+    def large(self, sizes: Sequence[int] = LARGE) -> None:
+        """Jobs come in steps to the same cluster, and stay. After each step a single job shows the latency."""
         for one in self.contenders:
-            for jobs in sizes:
-                say(f"operators: {jobs:,} jobs of two on 500 nodes, {one.name}")
-                figures = self.figures[one.name]
-                with self._cluster(nodes=500) as cluster, one.start(cluster) as operator:
+            figures = self.figures[one.name]
+            with self._cluster(nodes=LARGE_NODES) as cluster, one.start(cluster) as operator:
+                there = 0
+                for size in sizes:
+                    say(f"operators: {there:,} to {size:,} jobs of two on {LARGE_NODES} nodes, {one.name}")
+                    begun, before = time.monotonic(), operator.cpu()
                     try:
-                        taken = asyncio.run(self._jobs(cluster, jobs, 2))
+                        turn = asyncio.run(self._jobs(cluster, f"to-{size}-", size - there, LARGE_REPLICAS))
                     except TimeoutError:
-                        say(f"{one.name} did not finish {jobs:,} jobs within {LONGEST_S:.0f} s")
-                        taken = float("inf")
-                    figures.add(f"large_{jobs}_s", taken)
-                    figures.add(f"large_{jobs}_mb", operator.memory() / 1e6)
+                        say(f"{one.name} did not finish {size:,} jobs within {LONGEST_S:.0f} s more")
+                        break
+                    figures.add(f"large_{size}_ms_per_job", turn.complete_s / (size - there) * 1e3)
+                    figures.add(f"large_{size}_operator_ms_per_job", (operator.cpu() - before) / (size - there) * 1e3)
+                    figures.add(f"large_{size}_mb", operator.memory() / 1e6)
+                    figures.add(f"large_{size}_one_s", *[asyncio.run(self._one(cluster)) for _ in range(5)])
+                    there = size
+                    if time.monotonic() - begun > LARGE_STEP_S and one is not DANLU:
+                        say(f"{one.name} took longer than {LARGE_STEP_S:.0f} s for one step and is asked for no more")
+                        break
 
     def _cluster(self, nodes: int = NODES, *, audit: bool = False) -> _Running:
         self._clusters += 1
         return _Running(FakeCluster(self.folder / f"cluster-{self._clusters}", self.path, nodes, audit=audit))
 
-    async def _pods(self, cluster: FakeCluster) -> float:
-        async with cluster.client() as client:
-            wanted = [pod(f"pod-{number}") for number in range(JOBS * REPLICAS)]
-            running = seen(client, POD, len(wanted), is_running, "status.phase=Running")
-            return (await timed(create_all(client, POD, wanted), running))[0]
-
-    async def _jobs(self, cluster: FakeCluster, jobs: int, replicas: int) -> float:
-        """Until every pod runs, and every job says so."""
-        async with cluster.client() as client:
-            wanted = [job(f"job-{number}", replicas) for number in range(jobs)]
-            return max(
-                await timed(
-                    create_all(client, PYTORCHJOB, wanted),
-                    seen(client, POD, jobs * replicas, is_running, "status.phase=Running"),
-                    seen(client, PYTORCHJOB, jobs, has_condition("Running")),
-                )
+    async def _straight(self, cluster: FakeCluster, pods: int, services: int) -> Turn:
+        async def make(client: Client) -> None:
+            await asyncio.gather(
+                create_all(client, POD, [pod(f"pod-{number}") for number in range(pods)]),
+                create_all(client, SERVICE, [service(f"pod-{number}") for number in range(services)]),
             )
+
+        return await take_turn(cluster, make, "pod-", pods=pods, jobs=0, services=services)
+
+    async def _jobs(self, cluster: FakeCluster, prefix: str, jobs: int, replicas: int) -> Turn:
+        async def make(client: Client) -> None:
+            await create_all(client, PYTORCHJOB, [job(f"{prefix}{number}", replicas) for number in range(jobs)])
+
+        children = jobs * replicas
+        return await take_turn(cluster, make, prefix, pods=children, jobs=jobs, services=children)
 
     async def _one(self, cluster: FakeCluster) -> float:
         async with cluster.client() as client:

@@ -24,7 +24,7 @@ import tables
 from figures import Figures, number, say
 from jobs import JobBench
 from operators import Operators
-from servers import ROOT, Danlu, RealControlPlane, Server
+from servers import ROOT, Danlu, RealControlPlane, Server, search_path
 
 import console
 
@@ -61,9 +61,7 @@ class Bench:
         self.folder = folder
         self.rounds = rounds
         self.quick = quick
-        script = ROOT / "scripts/real-kubernetes"
-        built = subprocess.run([script, "control-plane", "kubectl"], stdout=subprocess.PIPE, text=True, check=True)
-        self.path = os.pathsep.join([*built.stdout.split(), os.environ["PATH"]])
+        self.path = search_path(["control-plane", "kubectl"])
         self.load = self._build("load")
         self.kubelet = self._build("kubelet")
         self.real, self.ours, self.empty, self.full = Figures(), Figures(), Figures(), Figures()
@@ -236,6 +234,7 @@ def operator_part(name: str, measure: Callable[[Operators], None]) -> Callable[[
         bench = Operators(run.folder_of(name), run.rounds)
         measure(bench)
         run.keep(f"{name} floor", bench.floor)
+        run.keep(f"{name} floor with services", bench.named_floor)
         for contender, figures in bench.figures.items():
             run.keep(f"{name} {contender}", figures)
         return tables.operators(bench)
@@ -245,10 +244,7 @@ def operator_part(name: str, measure: Callable[[Operators], None]) -> Callable[[
 
 def job_part(name: str, *measures: Callable[[JobBench], None]) -> Callable[[Run], list[str]]:
     def part(run: Run) -> list[str]:
-        script = ROOT / "scripts/real-kubernetes"
-        built = subprocess.run([script, "kubectl"], stdout=subprocess.PIPE, text=True, check=True)
-        path = os.pathsep.join([*built.stdout.split(), os.environ["PATH"]])
-        bench = JobBench(run.folder_of(name), path, run.rounds)
+        bench = JobBench(run.folder_of(name), search_path(["kubectl"]), run.rounds)
         for measure in measures:
             measure(bench)
         run.keep(name, bench.figures)

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 TOKEN = "benchmark"
 READY_SECONDS = 120
+TIMES = 5  # that a part of the control plane which gives up at its start is started again
+
+PROGRAMS = {
+    "control-plane": ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"),
+    "kubectl": ("kubectl",),
+    "kwok": ("kwok",),
+    "kubeflow": ("training-operator",),
+}
+"""By the names that scripts/real-kubernetes has for them."""
+
+
+def search_path(parts: Sequence[str]) -> str:
+    """Where these parts' programs are found: on PATH, or built. With all on PATH neither Go nor a network is needed."""
+    wanted = [program for part in parts for program in PROGRAMS[part]]
+    if all(map(shutil.which, wanted)):
+        return os.environ["PATH"]
+    built = subprocess.run([ROOT / "scripts/real-kubernetes", *parts], stdout=subprocess.PIPE, text=True, check=True)
+    return os.pathsep.join([*built.stdout.split(), os.environ["PATH"]])
 
 
 def free_port() -> int:
@@ -42,6 +63,15 @@ def descendants(pid: int) -> list[int]:
 def cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def write_key(path: Path) -> None:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    key = rsa.generate_private_key(65537, 2048)
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    path.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
 
 
 class Server:
@@ -100,15 +130,17 @@ class Server:
         return {**os.environ, "PATH": self.path, "PYTHONPATH": str(ROOT / "src")}
 
     def _spawn(self, *words: object, log: str) -> None:
+        self.processes.append(self._begin(*words, log=log))
+
+    def _begin(self, *words: object, log: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{log}.log").open("ab") as output:
-            self.processes.append(
-                subprocess.Popen([str(word) for word in words], stdout=output, stderr=output, env=self._environment())
-            )
+            return subprocess.Popen(list(map(str, words)), stdout=output, stderr=output, env=self._environment())
 
 
 class RealControlPlane(Server):
     name = "Kubernetes 1.36.3 + etcd"
     apiserver_flags: tuple[object, ...] = ()  # further ones
+    _stopping = False
 
     @property
     def load_flags(self) -> list[str]:
@@ -141,16 +173,33 @@ class RealControlPlane(Server):
             "--kubeconfig", self.kubeconfig, "--leader-elect=false", "--bind-address", "127.0.0.1",
             "--kube-api-qps", 2000, "--kube-api-burst", 4000,
         )  # fmt: skip
-        self._spawn(
+        self._keep(
             "kube-controller-manager", *common, "--service-account-private-key-file", self.folder / "sa.key",
             "--secure-port", free_port(), log="kube-controller-manager",
         )  # fmt: skip
-        self._spawn("kube-scheduler", *common, "--secure-port", free_port(), log="kube-scheduler")
+        self._keep("kube-scheduler", *common, "--secure-port", free_port(), log="kube-scheduler")
+
+    def _keep(self, *words: object, log: str) -> None:
+        """On a busy machine both may find no healthy API within ten seconds, and give up: they are started again."""
+        self._spawn(*words, log=log)
+        at = len(self.processes) - 1
+        first = self.processes[at]
+
+        def look_after() -> None:
+            process = first
+            for _ in range(TIMES):
+                process.wait()
+                time.sleep(1)
+                if self._stopping:
+                    return
+                process = self.processes[at] = self._begin(*first.args, log=log)  # type: ignore[misc]
+
+        threading.Thread(target=look_after, name=f"looks after {log}", daemon=True).start()
 
     def _write_files(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
-        subprocess.run(["openssl", "genrsa", "-out", self.folder / "sa.key", "2048"], check=True, capture_output=True)
+        write_key(self.folder / "sa.key")
         cluster = {"server": f"https://127.0.0.1:{self.port}", "insecure-skip-tls-verify": True}
         config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "real",
@@ -181,6 +230,7 @@ class RealControlPlane(Server):
         self.run("create", "-f", "-", manifest=pod)
 
     def stop(self) -> None:
+        self._stopping = True
         for process in reversed(self.processes):
             process.kill()
         for process in self.processes:
