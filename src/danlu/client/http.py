@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from danlu import errors
 from danlu.client.config import Config
@@ -42,7 +43,8 @@ class HttpTransport:
         timeout = aiohttp.ClientTimeout(
             total=None if streams else ANSWER_TIMEOUT_S, sock_connect=CONNECT_TIMEOUT_S, sock_read=None
         )
-        url = URL(self.config.server + path, encoded=True).with_query(list(query))
+        target = f"{path}?{urlencode(query)}" if query else path
+        url = URL(self.config.server + target, encoded=True)
         try:
             response = await self._open().request(
                 method, url, headers={**headers, **self._credentials()}, data=body or None, timeout=timeout

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 STOP_S = 2.0
 DEFAULT_WORKERS = 8  # a reconcile mostly waits for writes; those of different objects share one fsync
+CROWD = 16  # objects at work at the same time, from which on …
+GATHER_S = 0.1  # … changes of one object's children are gathered for so long: many looks at once help nobody
 
 
 class Controller:
@@ -50,11 +52,12 @@ class Controller:
         to_requests = requests or _itself
 
         def changed(_event: str, obj: Object, old: Object | None) -> None:
+            delay_s = GATHER_S if requests is not None and self.stats.busy >= CROWD else 0.0
             for request in to_requests(obj):
-                self.queue.add(request)
+                self.queue.add_after(request, delay_s)
             if old is not None and requests is not None:
                 for request in to_requests(old):  # who it belonged to before must hear of it too
-                    self.queue.add(request)
+                    self.queue.add_after(request, delay_s)
 
         informer.add_handler(changed)
 

@@ -41,7 +41,8 @@ def training_controller(
 ) -> Controller:
     """`name` is the source of events; `more` are children besides pods and services."""
     services, pods = manager.informer(SERVICE), manager.informer(POD)
-    services.add_index(BY_PORT, _ports_of)
+    if settings.shared_network:
+        services.add_index(BY_PORT, _ports_of)
     events = manager.informer(EVENT, fields=TOLD_BY_EVENTS)
     events.add_index(ABOUT, _about)
     claims, classes = manager.informer(PERSISTENT_VOLUME_CLAIM), manager.informer(STORAGE_CLASS)

@@ -122,16 +122,13 @@ class _Look:
         if not unnamed and not missing:
             return
         planned = self._ports()
-        made = {state.name: self._pod(state.replica, planned) for state in (*unnamed, *missing)}
         services = [
-            _creation(
-                self._service(state.replica, made[state.name]), children.name_patience_s(self._is_asked_for(state))
-            )
+            _creation(self._service(state.replica, planned), children.name_patience_s(self._is_asked_for(state)))
             for state in unnamed
         ]
         for state in missing:
             self._warn_of_overwritten(state.replica)
-        pods = [_creation(made[state.name]) for state in missing]
+        pods = [_creation(self._pod(state.replica, planned)) for state in missing]
         if at_once:
             # They hold the ports, and names are to resolve when the first replica asks.
             self.outcome.create += [*services, *pods]
@@ -285,8 +282,10 @@ class _Look:
         children.share_cores([training], self.observed.settings.shared_cores, self.job.total)
         return pod
 
-    def _service(self, replica: Replica, pod: Object) -> Object:
-        training = children.training_container(pod["spec"], self.flavour.container)
+    def _service(self, replica: Replica, planned: ports.Ports) -> Object:
+        found = children.training_container(replica.role.template["spec"], self.flavour.container)
+        training = {"ports": objects.copy(found.get("ports") or [])}
+        children.set_port(training, self.flavour.port_name, planned[replica.name])
         return children.service(
             self.job,
             replica,
