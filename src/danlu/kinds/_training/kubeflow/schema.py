@@ -116,7 +116,7 @@ DNS_1035 = (
 def rules(field: str, container: str) -> tuple[Rule, ...]:
     """What holds whatever the roles are. `field` is the map of replicas, `container` the name that one must have."""
     each = f"spec.{field}.*"
-    # Every write of a status evaluates all rules, and in a kube-apiserver each look at a field costs as much as the type
+    # Every write of a status evaluates all rules, and in a kube-apiserver a look at a field costs as much as the type
     # around it has fields. So rules stand as deep as they can, and look at few fields of pods and containers.
     containers = f"{each}.template.spec.containers"
     name = "self.metadata.name"
