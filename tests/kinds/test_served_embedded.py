@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -88,6 +89,11 @@ async def test_a_cell_runs_in_a_kernel(danlu: Danlu, notebook: dict[str, Any]) -
     assert await run_cell(notebook, token(danlu, notebook), code) == "2.0\n"
 
 
+def pod_name(danlu: Danlu) -> str:
+    found: str = get(danlu, "nb/mnist")["status"]["pod"]["reference"]["name"]
+    return found
+
+
 def test_ssh_with_a_key_from_a_secret(danlu: Danlu, notebook: dict[str, Any], tmp_path: Path) -> None:
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
@@ -106,6 +112,25 @@ def test_ssh_with_a_key_from_a_secret(danlu: Danlu, notebook: dict[str, Any], tm
     words = ["ssh", "-i", str(key), "-p", str(ssh["port"]), *options, f"me@{ssh['clusterIp']}", "pwd; exit 7"]
     danlu.wait("the log-in", lambda: subprocess.run(words, capture_output=True, timeout=30).returncode == 7)
     assert subprocess.run(words, capture_output=True, text=True, timeout=30).stdout == "/t9k/mnt\n"
+
+    there = f"me@{ssh['clusterIp']}:large.bin"
+    (tmp_path / "large.bin").write_bytes(os.urandom(1_000_000))
+    copy = ["scp", "-q", "-i", str(key), "-P", str(ssh["port"]), *options]
+    subprocess.run([*copy, str(tmp_path / "large.bin"), there], check=True, timeout=60)
+    subprocess.run([*copy, there, str(tmp_path / "back.bin")], check=True, timeout=60)
+    assert (tmp_path / "back.bin").read_bytes() == (tmp_path / "large.bin").read_bytes()
+
+    # Ports of the pod are reached through it, such as JupyterLab's.
+    forward = [*words[:5], "-W", f"{get(danlu, 'pod/' + pod_name(danlu))['status']['podIP']}:8888", *options, words[-2]]
+    request = f"GET {BASE}api HTTP/1.0\r\n\r\n"
+    answer = subprocess.run(forward, input=request, capture_output=True, text=True, timeout=60)
+    assert '"version"' in answer.stdout
+
+    stranger = tmp_path / "stranger"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(stranger)], check=True)
+    refused = subprocess.run([*words[:2], str(stranger), *words[3:]], capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 255
+    assert "Permission denied (publickey)" in refused.stderr
 
 
 def test_suspended_and_resumed(danlu: Danlu, notebook: dict[str, Any]) -> None:

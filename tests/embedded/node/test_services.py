@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import uvloop
 
 from danlu.client.informer import Informer
 from danlu.embedded.node import hosts, services
+from danlu.embedded.node.forwarding import Rotation, TcpForwarder
 from danlu.embedded.node.hosts import Hosts
 from danlu.embedded.node.services import ServiceProxy
 from danlu.embedded.node.servicetable import ServiceTable
@@ -157,6 +159,34 @@ def test_bytes_that_come_before_the_backend_is_reached() -> None:
                 assert len(await ask("127.96.1.4", port, b"x" * size)) == size + 4
         await proxy.stop()
         server.close()
+
+    uvloop.run(check())
+
+
+def test_a_backend_that_speaks_first_is_heard() -> None:
+    """As SSH does: its greeting is there before the task that connects to it has been woken."""
+
+    async def check() -> None:
+        rotation, front = Rotation(), free_port()
+        with socket.create_server(("127.0.0.1", 0)) as backend:
+            rotation.backends = [("127.0.0.1", backend.getsockname()[1])]
+            forwarder = TcpForwarder(rotation)
+            await forwarder.listen("127.0.0.1", front)
+
+            def greet() -> None:
+                for _ in range(50):
+                    connection, _ = backend.accept()
+                    with connection:
+                        connection.sendall(b"SSH-2.0-hello")
+
+            greeting = threading.Thread(target=greet, daemon=True)
+            greeting.start()
+            for _ in range(50):
+                async with asyncio.timeout(20):
+                    reader, writer = await asyncio.open_connection("127.0.0.1", front)
+                    assert await reader.read() == b"SSH-2.0-hello"
+                    writer.close()
+            forwarder.abort()
 
     uvloop.run(check())
 

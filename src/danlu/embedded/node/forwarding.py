@@ -37,9 +37,9 @@ class Rotation:
 class _Half(asyncio.Protocol):
     """One side of a forwarded connection; what it receives its peer sends."""
 
-    def __init__(self) -> None:
+    def __init__(self, peer: _Half | None = None) -> None:
         self.transport: asyncio.Transport | None = None
-        self.peer: _Half | None = None
+        self.peer = peer
         self._ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -118,7 +118,8 @@ class _Inbound(_Half):
         for host, port in self._choose(client):
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECT_SECONDS):
-                    _, outbound = await loop.create_connection(_Half, host, port)
+                    # It knows us from the start: a server that speaks first (SSH) may do so before we are woken.
+                    _, outbound = await loop.create_connection(lambda: _Half(self), host, port)
                 self._join(outbound)
                 return
         self.transport.abort()  # a reset, as where nothing listens
@@ -126,7 +127,7 @@ class _Inbound(_Half):
     def _join(self, outbound: _Half) -> None:
         assert self.transport is not None
         assert outbound.transport is not None
-        outbound.peer, self.peer = self, outbound
+        self.peer = outbound
         if self.transport.is_closing():
             outbound.transport.close()
             return

@@ -72,6 +72,11 @@ async def serve_with_asyncssh(asyncssh: Any) -> None:
         def connection_lost(self, _error: Exception | None) -> None:
             Activity.touch()
 
+    class Files(asyncssh.SFTPServer):  # type: ignore[misc]
+        def exit(self) -> None:
+            Activity.touch()
+            self.channel.exit(0)  # without it `scp` takes a copy that went well for one that failed
+
     async def run(process: Any) -> None:
         Activity.touch()
         if process.term_type:
@@ -86,7 +91,7 @@ async def serve_with_asyncssh(asyncssh: Any) -> None:
     await asyncio.start_server(tell_activity, ADDRESS, ACTIVITY_PORT)
     server = await asyncssh.create_server(
         Server, ADDRESS, PORT, server_host_keys=[str(HOST_KEY)], process_factory=run, encoding=None,
-        sftp_factory=True, allow_scp=True,
+        sftp_factory=Files, allow_scp=True,
     )  # fmt: skip
     print(f"ssh: listening on {ADDRESS}:{PORT}", flush=True)
     await server.wait_closed()
