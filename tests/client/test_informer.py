@@ -36,7 +36,10 @@ class Script:
         asked = dict(query)
         if "watch" not in asked:
             items, version = self.lists.pop(0)
-            return TransportResponse(200, {}, orjson.dumps({"metadata": {"resourceVersion": version}, "items": items}))
+            meta = {"resourceVersion": version}
+            if "limit" in asked and self.lists:
+                meta["continue"] = "more"
+            return TransportResponse(200, {}, orjson.dumps({"metadata": meta, "items": items}))
         self.since.append(asked["resourceVersion"])
         if not self.watches:
             self.asked.set()
@@ -179,4 +182,19 @@ async def test_an_unreachable_server_is_tried_again(monkeypatch: pytest.MonkeyPa
     assert not informer.has_synced
     script.lists = [([config_map("a", 1)], "1")]
     await asyncio.wait_for(informer.synced(), 5)
+    await informer.stop()
+
+
+async def test_a_packed_cache_is_filled_page_by_page() -> None:
+    script = Script()
+    script.lists = [([config_map("a", 5)], "7"), ([config_map("b", 6)], "7")]
+    informer = Informer(Client(script), CONFIG_MAP, packed=True)
+    informer.replace([config_map("gone", 3)], "4")
+    informer.resource_version = ""
+    events = heard(informer)
+    informer.start()
+    await asyncio.wait_for(script.asked.wait(), 5)
+    assert [obj["metadata"]["name"] for obj in informer.list()] == ["a", "b"]
+    assert events[1:] == [("ADDED", "a", "uid-a"), ("ADDED", "b", "uid-b"), ("DELETED", "gone", "uid-gone")]
+    assert script.since == ["7"]
     await informer.stop()

@@ -67,6 +67,15 @@ class Client:
     ) -> ObjectList:
         """All objects that match. `limit` is the size of a page: the pages are followed to the end."""
         found = ObjectList()
+        async for page in self.pages(kind, namespace, labels=labels, fields=fields, limit=limit):
+            found.items += page.items
+            found.resource_version = page.resource_version
+        return found
+
+    async def pages(
+        self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "", limit: int = 0
+    ) -> AsyncIterator[ObjectList]:
+        """As `list`, for whoever does not want to hold all of them at once."""
         query = _selectors(labels, fields)
         if limit:
             query.append(("limit", str(limit)))
@@ -74,16 +83,16 @@ class Client:
         while True:
             page = await self._json("GET", _path(kind, namespace), [*query, ("continue", token)] if token else query)
             meta = page.get("metadata") or {}
-            found.resource_version = meta.get("resourceVersion", "")
-            for item in page.get("items") or ():
+            items = page.get("items") or []
+            for item in items:
                 # Servers leave these two out of the items of a typed list.
                 if "kind" not in item:
                     item["apiVersion"] = kind.api_version
                     item["kind"] = kind.kind
-                found.items.append(item)
+            yield ObjectList(items, meta.get("resourceVersion", ""))
             token = meta.get("continue") or ""
             if not token:
-                return found
+                return
             await asyncio.sleep(0)  # a server in this process answers at once: others get their turn between pages
 
     async def watch(

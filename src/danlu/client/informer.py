@@ -41,6 +41,7 @@ Kept: TypeAlias = Object | bytes  # in the cache: as it is, or packed
 
 FIRST_BACKOFF_S = 0.2
 LONGEST_BACKOFF_S = 30.0
+PAGE = 500  # objects in one answer
 
 
 class Informer:
@@ -187,12 +188,20 @@ class Informer:
 
     def replace(self, items: Iterable[Object], resource_version: str) -> None:
         """The cache becomes this list; the differences are told as events. Newer own writes stay."""
+        self._keep_only(self._put_all(items), resource_version)
+
+    def _put_all(self, items: Iterable[Object]) -> set[tuple[str, str]]:
         listed = set()
         for obj in items:
             listed.add(_key(obj))
             self._put(obj)
-        for obj in self.list():
-            if _key(obj) not in listed and not _newer(_version(obj), resource_version):
+        return listed
+
+    def _keep_only(self, listed: set[tuple[str, str]], resource_version: str) -> None:
+        known = [(namespace, name) for namespace, names in self._objects.items() for name in names]
+        for key in known:
+            obj = self.get(*key) if key not in listed else None
+            if obj is not None and not _newer(_version(obj), resource_version):
                 self._drop(obj, obj)
         self.resource_version = resource_version
         self._synced.set()
@@ -247,7 +256,7 @@ class Informer:
 
     def _store(self, obj: Object, cached: Object | None) -> None:
         namespace, name = _key(obj)
-        kept = orjson.dumps(obj) if self.packed else obj
+        kept = _packed(obj) if self.packed else obj
         self._objects.setdefault(namespace, {})[name] = kept
         for index in self._indexes:
             self._index_one(index, cached, obj, kept)
@@ -281,6 +290,10 @@ class Informer:
                 handler(event, obj, old)
             except Exception:  # one listener's bug is not the others' loss
                 log.exception("a handler of %s failed on %s %s", self.kind.resource, event, _key(obj))
+
+
+def _packed(obj: Object) -> Kept:
+    return bytes(memoryview(orjson.dumps(obj)))  # what orjson answers lies in a buffer more than twice as large
 
 
 def _unpacked(kept: Kept) -> Object:
