@@ -39,10 +39,13 @@ class Activity:
         cls.last = datetime.now(UTC)
 
 
+def key_files() -> list[Path]:
+    """Of all Secrets: one folder for each."""
+    return [path for path in sorted(KEYS.glob("*/*")) if not path.name.startswith("..") and path.is_file()]
+
+
 def public_keys() -> str:
-    """Of all files of all Secrets: one folder for each."""
-    files = [path for path in sorted(KEYS.glob("*/*")) if not path.name.startswith("..") and path.is_file()]
-    return "\n".join(path.read_text().strip() for path in files) + "\n"
+    return "\n".join(path.read_text().strip() for path in key_files()) + "\n"
 
 
 async def tell_activity(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -199,11 +202,15 @@ def become_sshd() -> None:
     if not HOST_KEY.exists():
         HOST_KEY.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(HOST_KEY)], check=True)
-    allowed = HOST_KEY.with_name("notebook_authorized_keys")
-    allowed.write_text(public_keys())
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(mode=0o755, parents=True, exist_ok=True)  # what its start script would make
+    # Whoever logs in finds the container's programs; sshd begins with an empty environment.
+    kept = {name: value for name, value in os.environ.items() if not {'"', "\n", "\\"} & {*value}}
     options = {
-        "HostKey": str(HOST_KEY), "AuthorizedKeysFile": str(allowed), "Port": str(PORT), "ListenAddress": ADDRESS,
+        "HostKey": str(HOST_KEY), "AuthorizedKeysFile": " ".join(map(str, key_files())), "Port": str(PORT), "ListenAddress": ADDRESS,
         "PidFile": "none", "StrictModes": "no", "PasswordAuthentication": "no", "UsePAM": "no",
+        "KbdInteractiveAuthentication": "no", "Subsystem": "sftp internal-sftp",
+        "SetEnv": " ".join(f'"{name}={value}"' for name, value in kept.items()),
     }  # fmt: skip
     words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     os.execv(sshd, [sshd, "-D", "-e", "-f", "/dev/null", *words])
