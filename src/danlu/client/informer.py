@@ -151,9 +151,17 @@ class Informer:
             backoff = min(backoff * 2, LONGEST_BACKOFF_S)
 
     async def _relist(self) -> None:
-        found = await self.client.list(self.kind, self.namespace, labels=self.labels, fields=self.fields)
-        self.forbidden = ""
-        self.replace(found.items, found.resource_version)
+        # A cache that is to be small is not filled from one huge answer.
+        limit = PAGE if self.packed else 0
+        pages = self.client.pages(self.kind, self.namespace, labels=self.labels, fields=self.fields, limit=limit)
+        listed: set[tuple[str, str]] = set()
+        version = ""
+        async with aclosing(cast(Any, pages)) as found:
+            async for page in found:
+                self.forbidden = ""
+                version = page.resource_version
+                listed |= self._put_all(page.items)
+        self._keep_only(listed, version)
 
     async def _follow(self) -> bool:
         """Reads one watch to its end. True when it brought anything."""
