@@ -208,7 +208,8 @@ def become_sshd() -> None:
     kept = {name: value for name, value in os.environ.items() if not {'"', "\n", "\\"} & {*value}}
     options = {
         "HostKey": str(HOST_KEY), "AuthorizedKeysFile": " ".join(map(str, key_files())), "Port": str(PORT),
-        "ListenAddress": ADDRESS, "PidFile": "none", "StrictModes": "no", "PasswordAuthentication": "no", "UsePAM": "no",
+        "ListenAddress": ADDRESS, "PidFile": "none", "StrictModes": "no", "PasswordAuthentication": "no",
+        "UsePAM": "no",
         "KbdInteractiveAuthentication": "no", "Subsystem": "sftp internal-sftp",
         "SetEnv": " ".join(f'"{name}={value}"' for name, value in kept.items()),
     }  # fmt: skip
