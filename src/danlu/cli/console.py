@@ -38,7 +38,10 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--context", default="", metavar="NAME", help="of the kubeconfig (default: its current one)")
     command.add_argument("--url", default="", metavar="URL", help="where people open it (default: this machine)")
     command.add_argument(
-        "--apps-url", default="", metavar="URL", help="where they open notebooks; a host name of its own is safest"
+        "--apps-url",
+        default="",
+        metavar="URL",
+        help="where they open notebooks; https://*.apps.example.com: each has a host name of its own",
     )
     command.add_argument(
         "--name", action="append", default=[], metavar="HOST", help="another name it is reached by; may be repeated"

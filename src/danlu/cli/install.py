@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import re
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from danlu import __version__
 from danlu.cli import cluster
+from danlu.cli.consoleidentity import CA, CLIENT_ID, CLIENT_SECRET, ISSUER, read
 from danlu.cli.main import CommandError, UsageError
 from danlu.client.client import Client
 from danlu.meta.wellknown import DEPLOYMENT
@@ -33,8 +36,20 @@ def arguments(command: argparse.ArgumentParser) -> None:
     add("--replicas", type=int, metavar="N", help="of the operator: one works, the others stand by (default: 2)")
     add("--gang", choices=GANGS, help="the engine that starts a job's pods together (default: none)")
     add("--console-url", metavar="URL", help="where people open the console")
-    add("--apps-url", metavar="URL", help="where they open notebooks; a host name of its own is safest")
-    add("--console-arguments", metavar="WORDS", help="further ones for `danlu console`, such as --oidc-issuer=URL")
+    add(
+        "--apps-url",
+        metavar="URL",
+        help="where they open notebooks; https://*.apps.example.com: each has a host name of its own",
+    )
+    add("--console-arguments", metavar="WORDS", help="further ones for `danlu console`, such as --session-hours=8")
+    add(
+        "--oidc-issuer",
+        metavar="URL",
+        help="people sign in to the console with this identity provider; none: no longer",
+    )
+    add("--oidc-client-id", metavar="ID", help="as whom the console is known there")
+    add("--oidc-client-secret-file", type=Path, metavar="FILE", help="if it has given one; kept in a Secret")
+    add("--oidc-ca-file", type=Path, metavar="FILE", help="authority of its certificate (PEM)")
     add("--console", action=argparse.BooleanOptionalAction, default=None, help="with the web console (default: yes)")
     add(
         "--network-policies",
@@ -68,7 +83,7 @@ async def _install(client: Client, server: str, arguments: argparse.Namespace) -
     last = _last(known, arguments.namespace)
     chosen = _chosen(arguments, last)
     options = _options(arguments, chosen, last)
-    wanted = await _wanted(client, options, chosen, crds_only=arguments.crds_only)
+    wanted = await _wanted(client, options, chosen, arguments)
     print(f"Danlu {__version__} on {server}, namespace {options.namespace}")
     if last is not None:
         _tell_kept(arguments, chosen, last)
@@ -166,13 +181,35 @@ def _words(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip() for word in (text or "").split(",") if word.strip() not in ("", NONE))
 
 
-async def _wanted(client: Client, options: InstallOptions, chosen: dict[str, Any], *, crds_only: bool) -> list[Part]:
+async def _wanted(
+    client: Client, options: InstallOptions, chosen: dict[str, Any], arguments: argparse.Namespace
+) -> list[Part]:
     found = parts(options)
-    if crds_only:
+    if arguments.crds_only:
         return [part for part in found if part.component == "crds"]
     if options.console:
         found.append(await applying.console_key(client, options))
+        found += await _identity_provider(client, options, arguments)
     return [*found, applying.memory(options.namespace, chosen)]
+
+
+async def _identity_provider(client: Client, options: InstallOptions, arguments: argparse.Namespace) -> list[Part]:
+    if arguments.oidc_issuer == NONE:
+        return []
+    given = {ISSUER: arguments.oidc_issuer, CLIENT_ID: arguments.oidc_client_id}
+    encoded = {name: text.encode() for name, text in given.items() if text}
+    for name, option in ((CLIENT_SECRET, "oidc_client_secret_file"), (CA, "oidc_ca_file")):
+        file = getattr(arguments, option)
+        if file is not None:
+            encoded[name] = read(f"--{option.replace('_', '-')}", file)
+    part = await applying.identity_provider(
+        client, options, {name: base64.b64encode(text).decode() for name, text in encoded.items()}
+    )
+    if part is None:
+        return []
+    if encoded and not {ISSUER, CLIENT_ID} <= part.object["data"].keys():
+        raise UsageError("--oidc-issuer and --oidc-client-id belong together")
+    return [part]
 
 
 # ---------------------------------------------------------------- what is told

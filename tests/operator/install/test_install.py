@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,6 +117,31 @@ def test_addons(danlu: Danlu, kubectl: Kubectl) -> None:
     danlu("install", *NO_WAIT, "--addons", "none")
     assert not kubectl.names("daemonsets", "-n", "kube-system")
     assert danlu("install", "--addons", "amd").code == 2
+
+
+def test_an_identity_provider_lies_in_a_secret(danlu: Danlu, kubectl: Kubectl, tmp_path: Path) -> None:
+    """It is given once, kept by the next installation, and never shown."""
+    (tmp_path / "secret").write_text("very secret\n")
+    given = ("--oidc-issuer", "https://id.example.com", "--oidc-client-secret-file", str(tmp_path / "secret"))
+    assert "belong together" in danlu("install", *NO_WAIT, *given).err
+    first = danlu("install", *NO_WAIT, *given, "--oidc-client-id", "danlu")
+    assert "created Secret danlu-system/danlu-console-oidc" in first.out
+    changed = danlu("install", *NO_WAIT, "--oidc-client-id", "console")
+    assert "~ Secret danlu-system/danlu-console-oidc" in changed.out
+    assert "nothing changes" in danlu("install", *NO_WAIT).out
+    data = kubectl.get("secret", "danlu-console-oidc", "-n", "danlu-system")["data"]
+    found = {name: base64.b64decode(text).decode() for name, text in data.items()}
+    assert found == {"issuer": "https://id.example.com", "client-id": "console", "client-secret": "very secret\n"}
+    for said in (first, changed):
+        assert data["client-secret"] not in said.out
+    spec = kubectl.get("deployment", "danlu-console", "-n", "danlu-system")["spec"]["template"]["spec"]
+    mounted = {volume["name"]: volume.get("secret") for volume in spec["volumes"]}
+    assert mounted["oidc"]["secretName"] == "danlu-console-oidc"
+    assert "deleted Secret danlu-system/danlu-console-oidc" in danlu("install", *NO_WAIT, "--oidc-issuer", "none").out
+    # One that somebody made is theirs.
+    kubectl("-n", "danlu-system", "create", "secret", "generic", "danlu-console-oidc", "--from-literal=issuer=x")
+    assert "nothing changes" in danlu("install", *NO_WAIT).out
+    kubectl("-n", "danlu-system", "delete", "secret", "danlu-console-oidc")
 
 
 def test_uninstall_keeps_what_users_made(danlu: Danlu, kubectl: Kubectl) -> None:

@@ -15,7 +15,8 @@ from danlu.client.client import Client
 from danlu.kinds.registry import established
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, SECRET
-from danlu.operator.install.manifests import CONSOLE, SESSION_KEY, Part, labels, session_key
+from danlu.operator.install import manifests
+from danlu.operator.install.manifests import CONSOLE, IDENTITY, SESSION_KEY, Part, labels, session_key
 from danlu.operator.install.options import InstallOptions
 from danlu.operator.install.plan import MANAGED_BY, OURS, Change, Plan, apply, read
 
@@ -74,6 +75,17 @@ async def console_key(client: Client, options: InstallOptions) -> Part:
         found = None  # the checks say what is lacking
     key = ((found or {}).get("data") or {}).get(SESSION_KEY)
     return session_key(options, str(key or base64.b64encode(base64.b64encode(secrets.token_bytes(32))).decode()))
+
+
+async def identity_provider(client: Client, options: InstallOptions, given: dict[str, str]) -> Part | None:
+    """`given` beside what an earlier installation was given. One that somebody made by hand is theirs, and stays."""
+    try:
+        found = await read(client, SECRET, IDENTITY, options.namespace) or {}
+    except errors.Forbidden:
+        found = {}
+    ours = (found.get("metadata") or {}).get("labels", {}).get(MANAGED_BY) == OURS
+    data = {**(found.get("data") or {}), **given}
+    return manifests.identity_provider(options, data) if data and (ours or given) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,8 +195,10 @@ operator:
 console:
   enabled: true
   url: ""  # where people open it; written into the status of notebooks and TensorBoards
-  appsUrl: ""  # where they open notebooks; a host name of its own is safest
-  arguments: []  # further ones for `danlu console`: - --oidc-issuer=URL
+  appsUrl: ""  # where they open notebooks: https://*.apps.example.com gives each a host name of its own
+  arguments: []  # further ones for `danlu console`: - --session-hours=8
+  # Sign-in with an identity provider: kubectl -n NAMESPACE create secret generic {manifests.IDENTITY}
+  # --from-literal=issuer=URL --from-literal=client-id=ID --from-literal=client-secret=SECRET
   resources:
     {console}
 

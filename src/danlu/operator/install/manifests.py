@@ -16,6 +16,8 @@ OPERATOR, CONSOLE = rbac.OPERATOR, "danlu-console"
 OPERATOR_PORT = 8080  # /healthz, /readyz, /metrics
 CONSOLE_PORT, APPS_PORT = 8080, 8081  # pages and API; notebooks and TensorBoards, on an origin of their own
 SESSION_KEY = "session-key"
+IDENTITY = "danlu-console-oidc"  # a Secret with the files that `danlu console --oidc-folder` reads
+IDENTITY_FOLDER = "/etc/danlu/oidc"
 ACCOUNT = 65532  # the user of the image: no account of any node
 UNPRIVILEGED: Object = {
     "allowPrivilegeEscalation": False,
@@ -117,7 +119,7 @@ def _console(options: InstallOptions) -> Iterator[Object]:
         options,
         [
             *("console", "--host=0.0.0.0", f"--port={CONSOLE_PORT}", f"--apps-port={APPS_PORT}"),
-            *(f"--url={options.console_url}", f"--apps-url={options.apps_url}"),
+            *(f"--url={options.console_url}", f"--apps-url={options.apps_url}", f"--oidc-folder={IDENTITY_FOLDER}"),
             *options.console_arguments,
         ],
         ports={"http": CONSOLE_PORT, "apps": APPS_PORT},
@@ -128,20 +130,26 @@ def _console(options: InstallOptions) -> Iterator[Object]:
     key = {"name": CONSOLE, "key": SESSION_KEY, "optional": True}
     container["env"].append({"name": "DANLU_IMAGE", "value": options.image})
     container["env"].append({"name": "DANLU_SESSION_KEY", "valueFrom": {"secretKeyRef": key}})
-    yield _deployment(CONSOLE, "console", options, container, 1)
+    container["volumeMounts"].append({"name": "oidc", "mountPath": IDENTITY_FOLDER, "readOnly": True})
+    deployment = _deployment(CONSOLE, "console", options, container, 1)
+    secret = {"secretName": IDENTITY, "optional": True}
+    deployment["spec"]["template"]["spec"]["volumes"].append({"name": "oidc", "secret": secret})
+    yield deployment
 
 
 def session_key(options: InstallOptions, key: str) -> Part:
     """What seals the console's cookies; `key` is base64, as in every Secret."""
-    return Part(
-        "console",
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": CONSOLE, "namespace": options.namespace, "labels": labels("console")},
-            "data": {SESSION_KEY: key},
-        },
-    )
+    return _secret(CONSOLE, options, {SESSION_KEY: key})
+
+
+def identity_provider(options: InstallOptions, data: dict[str, str]) -> Part:
+    """With whom people sign in; the values are base64."""
+    return _secret(IDENTITY, options, data)
+
+
+def _secret(name: str, options: InstallOptions, data: dict[str, str]) -> Part:
+    head = {"name": name, "namespace": options.namespace, "labels": labels("console")}
+    return Part("console", {"apiVersion": "v1", "kind": "Secret", "metadata": head, "data": data})
 
 
 def _network_policies(options: InstallOptions) -> Iterator[Object]:

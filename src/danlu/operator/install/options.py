@@ -32,8 +32,8 @@ class InstallOptions:
     replicas: int = 2  # of the operator: one works, the other takes over within seconds
     gang: str = "none"
     console_url: str = ""  # where people open the console; written into notebooks' and TensorBoards' status
-    apps_url: str = ""  # where they open notebooks; best on a host name of its own
-    console_arguments: tuple[str, ...] = ()  # further ones for `danlu console`, such as --oidc-issuer
+    apps_url: str = ""  # where they open notebooks; with a wildcard each has a host name of its own
+    console_arguments: tuple[str, ...] = ()  # further ones for `danlu console`, such as --session-hours
     kinds: tuple[PlatformKind, ...] = REGISTRY
     console: bool = True
     network_policies: bool = True

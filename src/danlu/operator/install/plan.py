@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -191,7 +192,13 @@ def _shown(obj: Object) -> list[str]:
     if LAST_APPLIED in (meta.get("annotations") or {}):
         meta["annotations"] = {key: value for key, value in meta["annotations"].items() if key != LAST_APPLIED}
     kept = {key: value for key, value in obj.items() if key != "status"}
+    if obj["kind"] == SECRET.kind:  # that it changes is to be seen, what it says is not
+        kept["data"] = {key: _fingerprint(value) for key, value in (obj.get("data") or {}).items()}
     return yaml.dump({**kept, "metadata": meta}, Dumper=_Short, width=WIDTH).splitlines()
+
+
+def _fingerprint(text: str) -> str:
+    return f"(hidden, {hashlib.sha256(text.encode()).hexdigest()[:8]})"
 
 
 class _Short(yaml.CSafeDumper):
