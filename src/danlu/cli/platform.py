@@ -13,7 +13,7 @@ from danlu.kinds import registry
 from danlu.kinds._gang.markers import POD_GROUP, QUEUE
 from danlu.kinds._gang.policy import T9kPolicy
 from danlu.kinds.platform import PlatformSettings
-from danlu.kinds.queue import default
+from danlu.kinds.queue import admission, default
 from danlu.meta.wellknown import NAMESPACE
 from danlu.runtime.manager import Manager
 
@@ -26,6 +26,7 @@ async def start_platform(cluster: Cluster, console_url: str = "") -> Manager:
     client = cluster.component("danlu-operator")
     await registry.install(client, KINDS)
     await default.ensure(client)
+    await admission.ensure(client)
     manager = Manager(client)
     registry.add_controllers(manager, dataclasses.replace(EMBEDDED, console_url=console_url), KINDS)
     rules = T9kPolicy(manager.informer(QUEUE), manager.informer(POD_GROUP), manager.informer(NAMESPACE))

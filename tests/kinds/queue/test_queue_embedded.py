@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
+from danlu import errors
 from danlu.cli.platform import start_platform
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
 from danlu.kinds._gang import markers
 from danlu.kinds._gang.markers import POD_GROUP, QUEUE, SYSTEM_NAMESPACE
+from danlu.kinds.pytorchtrainingjob.schema import PYTORCHTRAININGJOB
 from danlu.meta import conditions
 from danlu.meta.kind import Kind, Object
-from danlu.meta.wellknown import DEPLOYMENT, EVENT, NODE, POD
+from danlu.meta.wellknown import DEPLOYMENT, EVENT, NAMESPACE, NODE, POD
 from danlu.settings import ClusterSettings
 
 GPU = "nvidia.com/gpu"
@@ -227,3 +229,34 @@ async def test_two_hundred_groups_of_four(cluster: Cluster, client: Client) -> N
     took = time.perf_counter() - created
     print(f"created in {created - began:.1f} s, placed in {took:.2f} s: {800 / took:.0f} pods/s")
     assert sum(len(node.pods) for node in cluster.scheduler.cache.real.values()) == 800
+
+
+@pytest.mark.parametrize(
+    ("selector", "allowed"),
+    [
+        (None, False),
+        ({}, True),
+        ({"matchLabels": {"team": "vision"}}, True),
+        ({"matchLabels": {"team": "speech"}}, False),
+        ({"matchExpressions": [{"key": "team", "operator": "In", "values": ["vision", "speech"]}]}, True),
+        ({"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["vision"]}]}, False),
+        ({"matchExpressions": [{"key": "room", "operator": "DoesNotExist"}]}, True),
+        ({"matchExpressions": [{"key": "room", "operator": "Exists"}]}, False),
+    ],
+)
+async def test_who_may_not_use_a_queue_hears_it_at_once(
+    client: Client, selector: dict[str, Any] | None, allowed: bool
+) -> None:
+    await client.create(NAMESPACE, {"metadata": {"name": "demo", "labels": {"team": "vision"}}})
+    spec = {"namespaceSelector": selector} if selector is not None else {}
+    await client.create(QUEUE, {"metadata": {"name": "gpu"}, "spec": spec}, SYSTEM_NAMESPACE)
+    container = {"name": "pytorch", "image": "x"}
+    replicas = [{"type": "worker", "template": {"spec": {"containers": [container]}}}]
+    job = {"metadata": {"name": "mnist"}, "spec": {"replicaSpecs": replicas}}
+    await client.create(PYTORCHTRAININGJOB, job, "demo")  # asks for no queue
+    asks = {"metadata": {"name": "asks"}, "spec": {**job["spec"], "scheduler": {"t9kScheduler": {"queue": "gpu"}}}}
+    if allowed:
+        await client.create(PYTORCHTRAININGJOB, asks, "demo")
+        return
+    with pytest.raises(errors.Forbidden, match="R001: namespace demo may not use queue gpu"):
+        await client.create(PYTORCHTRAININGJOB, asks, "demo")
