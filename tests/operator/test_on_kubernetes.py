@@ -1,0 +1,174 @@
+"""`danlu operator` as processes of their own before a real kube-apiserver: two replicas, rights, a server that goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from benchmarks.servers import RealControlPlane
+from tests.operator.install.conftest import Kubectl, programs
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+WAIT_S = 90.0
+JOBS, PODS = 20, 3  # pods of each
+
+
+class ApiServer(RealControlPlane):
+    def launch(self) -> None:
+        self.launch_api()
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealControlPlane]:
+    plane = ApiServer(tmp_path_factory.mktemp("real"), programs("kubernetes", "etcd"))
+    try:
+        plane.start()
+        plane.run("create", "serviceaccount", "default")  # what the controller manager would do
+        yield plane
+    finally:
+        plane.stop()
+
+
+@pytest.fixture
+def kubectl(real: RealControlPlane) -> Kubectl:
+    return Kubectl(real)
+
+
+class Replica:
+    def __init__(self, name: str, kubeconfig: Path, folder: Path, *options: str) -> None:
+        self.name = name
+        self._log = folder / f"{name}.log"
+        words = ["operator", "--kubeconfig", str(kubeconfig), "--lease-duration", "3", "--log-format", "json", *options]
+        with self._log.open("w") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "danlu", *words], stderr=output, env={**os.environ, "POD_NAME": name}
+            )
+
+    def lines(self) -> list[dict[str, str]]:
+        """Each is an object of its own."""
+        return [json.loads(line) for line in self._log.read_text().splitlines()]
+
+    def said(self, text: str) -> list[str]:
+        return [line["message"] for line in self.lines() if text in line["message"]]
+
+    def page(self, path: str) -> tuple[int, str]:
+        found = re.search(r"http://\S+$", self.said("health and metrics at ")[0])
+        assert found
+        try:
+            with urllib.request.urlopen(found[0] + path, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+@pytest.fixture
+def start(real: RealControlPlane, tmp_path: Path) -> Iterator[Callable[..., Replica]]:
+    started: list[Replica] = []
+
+    def make(name: str, *options: str, kubeconfig: Path | None = None) -> Replica:
+        started.append(Replica(name, kubeconfig or real.kubeconfig, tmp_path, *options))
+        return started[-1]
+
+    yield make
+    for one in started:
+        one.process.terminate()
+        one.process.wait(30)
+
+
+def wait(what: str, look: Callable[[], Any]) -> Any:
+    ends = time.monotonic() + WAIT_S
+    while time.monotonic() < ends:
+        if found := look():
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"waited {WAIT_S:.0f} s in vain for {what}")
+
+
+def job(number: int) -> dict[str, Any]:
+    template = {"spec": {"containers": [{"name": "pytorch", "image": "i"}]}}
+    roles = {"Master": {"replicas": 1, "template": template}, "Worker": {"replicas": PODS - 1, "template": template}}
+    return {
+        "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": f"job-{number}"},
+        "spec": {"pytorchReplicaSpecs": roles},
+    }  # fmt: skip
+
+
+def pods(kubectl: Kubectl) -> dict[str, str]:
+    return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in kubectl.get("pods")["items"]}
+
+
+def test_what_is_missing_is_named_with_the_command_that_mends_it(
+    start: Callable[..., Replica], real: RealControlPlane, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    weak = tmp_path / "weak.yaml"
+    known = yaml.safe_load(real.kubeconfig.read_text())
+    known["users"][0]["user"] = {"token": kubectl("create", "token", "default").stdout.decode().strip()}
+    weak.write_text(yaml.safe_dump(known))
+    replica = start("weak", kubeconfig=weak)
+    (said,) = wait("it to say so", lambda: replica.said("leases.coordination.k8s.io"))
+    assert "the operator's role lacks it; `danlu install` grants it" in said
+    whole = start("whole", "--no-leader-election")
+    (said,) = wait("it to say so", lambda: whole.said("pytorchjobs.kubeflow.org is not served here"))
+    assert "`danlu install --crds-only` adds it" in said
+    assert replica.process.poll() is None
+    assert whole.process.poll() is None
+    assert len(replica.said("leases.coordination.k8s.io")) == 1, "once a minute"
+
+
+def test_a_replica_that_is_killed_is_replaced_and_nothing_is_doubled(
+    start: Callable[..., Replica], real: RealControlPlane, kubectl: Kubectl
+) -> None:
+    danlu = [sys.executable, "-m", "danlu", "install", "--crds-only", "--yes", "--kubeconfig", str(real.kubeconfig)]
+    subprocess.run(danlu, check=True, stdout=subprocess.DEVNULL)
+    replicas = {name: start(name) for name in ("one", "two")}
+
+    def leader() -> str:
+        leases = kubectl.get("leases")["items"]
+        return next((one["spec"].get("holderIdentity", "").partition("_")[0] for one in leases), "")
+
+    first = replicas[wait("a leader", leader)]
+    second = next(one for one in replicas.values() if one is not first)
+    wait("it to work", lambda: first.page("/readyz") == (200, "ok: leading\n"))
+    assert second.page("/readyz") == (200, "ok: another replica leads\n")
+    kubectl("create", "-f", "-", manifest={"apiVersion": "v1", "kind": "List", "items": [job(n) for n in range(JOBS)]})
+    before = wait("some pods", lambda: pods(kubectl))
+    first.process.send_signal(signal.SIGKILL)
+    wait("the other to lead", lambda: leader() == second.name)
+    after = wait("all pods", lambda: (found := pods(kubectl)) and len(found) >= JOBS * PODS and found)
+    assert len(after) == JOBS * PODS
+    assert {name: after.get(name) for name in before} == before, "what the first made is taken up, not made anew"
+    kubectl("create", "-f", "-", manifest=job(JOBS))
+    wait("pods of a new job", lambda: len(pods(kubectl)) == (JOBS + 1) * PODS)
+    _, metrics = second.page("/metrics")
+    assert "danlu_leader 1" in metrics
+    assert 'danlu_reconcile_errors_total{kind="PyTorchJob"} 0' in metrics
+
+
+def test_a_server_that_goes_is_told_once_and_waited_for(start: Callable[..., Replica], real: RealControlPlane) -> None:
+    """The last of this file: the server does not come back."""
+    replica = start("patient")
+    wait("it to work", lambda: replica.said("waiting for the lease") and replica.page("/readyz")[0] == 200)
+    real.processes[1].kill()
+    wait("it to see that", lambda: replica.page("/readyz")[0] == 503)
+    tried = 'danlu_api_requests_total{verb="update",code="none"} '
+
+    def attempts() -> int:
+        found = re.search(re.escape(tried) + r"(\d+)", replica.page("/metrics")[1])
+        return int(found[1]) if found else 0
+
+    wait("several attempts", lambda: attempts() >= 2)
+    assert len(replica.said("cannot be reached")) == 1
+    assert replica.process.poll() is None
