@@ -1,7 +1,7 @@
 """Operators on a real API server with fake nodes: Danlu's beside Kubeflow's, and the same objects straight to the API.
 
 Every measurement gets a fresh control plane, all from the same binaries with the same flags, in turns: pods alone, pods
-and services alone, Danlu, Kubeflow, and round again. A turn is measured until all pods and jobs run, and until all that
+with services, Danlu, Kubeflow, and round again. A turn is measured until all pods and jobs run, and until all that
 a job is given is there, its services too.
 """
 
@@ -20,10 +20,12 @@ from figures import Figures, say
 from servers import search_path
 
 from danlu.client.client import Client
-from danlu.kinds.pytorchjob.reconcile import PYTORCHJOB
+from danlu.kinds._training.observing import Observed
+from danlu.kinds.pytorchjob.reconcile import PYTORCHJOB, reconcile
 from danlu.meta import conditions
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import POD, SERVICE
+from danlu.runtime.moments import utc_now
 
 NODES, JOBS, REPLICAS = 50, 200, 4
 FINISHED, STILL_RUNNING = 2000, 200
@@ -56,16 +58,29 @@ def container() -> Object:
 
 def pod(name: str) -> Object:
     return {
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"pod": name}},
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE},
         "spec": {"containers": [container()]},
     }  # fmt: skip
 
 
-def service(name: str) -> Object:
+def pods_of(name: str) -> list[Object]:
+    """The pods that a job of this name is given: labels, ports, environment and all, but owned by nobody."""
+    obj = job(name)
+    obj["metadata"]["uid"] = name
+    made = [creation.obj for creation in reconcile(obj, Observed(), utc_now()).create]
+    for one in made:
+        del one["metadata"]["ownerReferences"]
+    return made
+
+
+def service(pod: Object) -> Object:
+    labels = pod["metadata"]["labels"]
+    selector = {name: value for name, value in labels.items() if name.startswith("training.kubeflow.org/replica-")}
+    selector["job-name"] = labels["job-name"]
     return {
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"clusterIP": "None", "selector": {"pod": name}, "ports": [{"port": 23456}]},
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": pod["metadata"]["name"], "namespace": NAMESPACE, "labels": labels},
+        "spec": {"clusterIP": "None", "selector": selector, "ports": [{"port": 23456}]},
     }  # fmt: skip
 
 
@@ -204,8 +219,9 @@ class Operators:
         self.rounds = rounds
         self.contenders = contenders
         self.path = search_path(["control-plane", "kubectl", "kwok", "kubeflow"])
-        self.floor = Figures()
-        self.named_floor = Figures()  # with services
+        self.bare_floor = Figures()  # pods of a container and nothing else
+        self.floor = Figures()  # the pods that the jobs are given
+        self.named_floor = Figures()  # their services, too
         self.figures = {one.name: Figures() for one in CONTENDERS}
         self._clusters = 0
 
@@ -213,13 +229,18 @@ class Operators:
         """The floors, and 200 jobs of four; before that, on the same cluster, single jobs."""
         for number in range(self.rounds):
             turn = f"operators, round {number + 1} of {self.rounds}"
-            for name, figures, services in (
-                ("pods alone", self.floor, 0),
-                ("pods and services alone", self.named_floor, JOBS * REPLICAS),
-            ):
+            bare = [pod(f"job-{number}") for number in range(JOBS * REPLICAS)]
+            pods = [one for number in range(JOBS) for one in pods_of(f"job-{number}")]
+            services = [service(one) for one in pods]
+            floors: list[tuple[str, Figures, list[Object], list[Object]]] = [
+                ("bare pods alone", self.bare_floor, bare, []),
+                ("the jobs' pods alone", self.floor, pods, []),
+                ("their pods and services alone", self.named_floor, pods, services),
+            ]
+            for name, figures, straight, with_them in floors:
                 say(f"{turn}: {name}")
                 with self._cluster() as cluster:
-                    asyncio.run(self._straight(cluster, JOBS * REPLICAS, services)).add_to(figures)
+                    asyncio.run(self._straight(cluster, straight, with_them)).add_to(figures)
             for one in self.contenders:
                 say(f"{turn}: {one.name}")
                 figures = self.figures[one.name]
@@ -283,14 +304,11 @@ class Operators:
         self._clusters += 1
         return _Running(FakeCluster(self.folder / f"cluster-{self._clusters}", self.path, nodes, audit=audit))
 
-    async def _straight(self, cluster: FakeCluster, pods: int, services: int) -> Turn:
+    async def _straight(self, cluster: FakeCluster, pods: list[Object], services: list[Object]) -> Turn:
         async def make(client: Client) -> None:
-            await asyncio.gather(
-                create_all(client, POD, [pod(f"pod-{number}") for number in range(pods)]),
-                create_all(client, SERVICE, [service(f"pod-{number}") for number in range(services)]),
-            )
+            await asyncio.gather(create_all(client, POD, pods), create_all(client, SERVICE, services))
 
-        return await take_turn(cluster, make, "pod-", pods=pods, jobs=0, services=services)
+        return await take_turn(cluster, make, "job-", pods=len(pods), jobs=0, services=len(services))
 
     async def _jobs(self, cluster: FakeCluster, prefix: str, jobs: int, replicas: int) -> Turn:
         async def make(client: Client) -> None:

@@ -233,6 +233,7 @@ def operator_part(name: str, measure: Callable[[Operators], None]) -> Callable[[
     def part(run: Run) -> list[str]:
         bench = Operators(run.folder_of(name), run.rounds)
         measure(bench)
+        run.keep(f"{name} bare floor", bench.bare_floor)
         run.keep(f"{name} floor", bench.floor)
         run.keep(f"{name} floor with services", bench.named_floor)
         for contender, figures in bench.figures.items():
