@@ -17,7 +17,18 @@ import signal
 import time
 
 from danlu import errors
-from danlu.embedded.node import adoption, environment, launch, logs, probes, resizing, sandbox, status, volumes
+from danlu.embedded.node import (
+    adoption,
+    environment,
+    launch,
+    layering,
+    logs,
+    probes,
+    resizing,
+    sandbox,
+    status,
+    volumes,
+)
 from danlu.embedded.node.context import NodeContext
 from danlu.embedded.node.devices import DeviceError
 from danlu.embedded.node.images import ImageError
@@ -602,7 +613,7 @@ class PodWorker:
         current = member.current
         if current is None or current.exit is None:
             return
-        for layer in (current.root, current.folder / "skeleton"):
+        for layer in (current.root, current.folder / "skeleton", current.folder / layering.WORK):
             if layer.exists():  # most have been removed by the shim
                 await asyncio.to_thread(remove_tree, layer)
 

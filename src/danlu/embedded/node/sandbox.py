@@ -8,11 +8,11 @@ Three modes, found by trying (`detect`):
 - ``none``: degraded. No namespace can be made (macOS, locked-down hosts): a plain process, volumes by symbolic links
   where the path can be made.
 
-The tree: the container's writable layer (a folder on disk) is the root. System folders of the host are bound into it
-read-only, /proc and /sys come from the host, /dev is made fresh, and everything else (/tmp, /run, /var, /root, /home,
-and whatever the container makes) is the layer's own. Volumes are bound last, shortest path first. A mount point that
-is missing inside a read-only folder is made by laying a skeleton over that folder (a read-only overlay; where the
-kernel refuses one, a folder of single binds).
+The tree: the container's writable layer (a folder on disk, see `layering`) is the root. System folders of the host are
+bound into it read-only, /proc and /sys come from the host, /dev is made fresh, and everything else (/tmp, /run, /var,
+/root, /home, and whatever the container makes) is the layer's own. Volumes are bound last, shortest path first. A mount
+point that is missing inside a read-only folder is made by laying a skeleton over that folder (a read-only overlay;
+where the kernel refuses one, a folder of single binds).
 """
 
 from __future__ import annotations
@@ -28,14 +28,18 @@ import tempfile
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
-from danlu.embedded.node import kernel
+from danlu.embedded.node import kernel, layering
 
 SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "snap", "gnu")
 NO_LINKS = (*SYSTEM_FOLDERS, "dev", "proc", "sys", "boot")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 FORCED = "DANLU_SANDBOX"  # "none" in the environment: run degraded, to try out what others have to live with
 MOST_FILES = 1 << 20
-OLD_ROOT = "/.danlu-host"
+OLD_ROOT = ".danlu-host"
+PRIVATE_FOLDERS = ("root", "home", "run/lock", "var/log", "var/lib", "var/cache", "var/spool", "mnt", "media", "srv")
+OPEN_FOLDERS = ("tmp", "var/tmp")
+PRIVATE_LINKS = {"var/run": "/run", "var/lock": "/run/lock"}
+KERNEL_FOLDERS = ("proc", "sys", "dev")
 
 # fmt: off
 CAPABILITIES = (
@@ -206,30 +210,27 @@ def _go_to(cwd: str) -> None:
 def _build_root(box: Sandbox) -> None:
     root = box["root"]
     mounts = sorted(box["mounts"], key=lambda entry: entry["target"].rstrip("/").count("/"))
-    kernel.mount(root, root, None, kernel.MS_BIND | kernel.MS_REC)
     folders, links = _system_folders()
-    for link, to in links.items():
-        if not os.path.lexists(f"{root}/{link}"):
-            os.symlink(to, f"{root}/{link}")
     resolved = [(_inside_system(entry["target"], folders, links), entry) for entry in mounts]
+    points = [(path, entry["is_file"]) for path, entry in resolved if path.split("/")[1] not in folders]
+    layering.lay(root, lambda at: _make_folders(at, folders, links, points), as_user=box["mode"] == "user")
     for folder in folders:
-        os.makedirs(f"{root}/{folder}", exist_ok=True)
         missing = [(path, entry["is_file"]) for path, entry in resolved if _is_missing(path, folder, entry)]
         _bring_in(f"/{folder}", f"{root}/{folder}", missing, os.path.join(os.path.dirname(root), "skeleton", folder))
-    _make_private_folders(root)
     _bring_in_kernel_folders(root, box)
     _make_devices(root, box)
     sources = [os.path.realpath(entry["source"]) for _, entry in resolved]
-    os.makedirs(root + OLD_ROOT, exist_ok=True)
-    kernel.pivot_root(root, root + OLD_ROOT)
+    old_root = f"/{OLD_ROOT}" if box.get("privileged") else f"/dev/{OLD_ROOT}"  # not in the host's own /dev
+    os.mkdir(root + old_root)
+    kernel.pivot_root(root, root + old_root)
     os.chdir("/")
     for source, (target, entry) in zip(sources, resolved, strict=True):
-        _bind_volume(OLD_ROOT + source, target, entry["is_file"])
+        _bind_volume(old_root, source, target, entry["is_file"])
     for target, entry in resolved:
         if entry["read_only"]:
             kernel.make_read_only(target)
-    kernel.detach(OLD_ROOT)
-    os.rmdir(OLD_ROOT)
+    kernel.detach(old_root)
+    os.rmdir(old_root)
     if box.get("read_only_root"):
         kept = os.statvfs("/").f_flag & (kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
         kernel.mount(None, "/", None, kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kept)
@@ -308,20 +309,25 @@ def _make_mount_point(path: str, is_file: bool) -> None:
         os.makedirs(path, exist_ok=True)
 
 
-def _make_private_folders(root: str) -> None:
-    for folder in ("root", "home", "run/lock", "var/log", "var/lib", "var/cache", "var/spool", "mnt", "media", "srv"):
-        os.makedirs(f"{root}/{folder}", mode=0o755, exist_ok=True)
-    for folder in ("tmp", "var/tmp"):
+def _make_folders(root: str, folders: list[str], links: dict[str, str], points: list[tuple[str, bool]]) -> None:
+    """All that mounts will lie on, and what a container expects to find; some may have come with its image."""
+    for folder in (*folders, *KERNEL_FOLDERS, *PRIVATE_FOLDERS, *OPEN_FOLDERS):
         os.makedirs(f"{root}/{folder}", exist_ok=True)
+    for folder in OPEN_FOLDERS:
         os.chmod(f"{root}/{folder}", 0o1777)
-    for link, to in (("var/run", "/run"), ("var/lock", "/run/lock")):
+    for link, to in (links | PRIVATE_LINKS).items():
         if not os.path.lexists(f"{root}/{link}"):
             os.symlink(to, f"{root}/{link}")
+    for path, is_file in points:
+        for link, to in PRIVATE_LINKS.items():
+            if path.startswith(f"/{link}/"):  # followed here, it would lead to the host's
+                path = to + path[len(link) + 1 :]
+        if path.split("/")[1] not in KERNEL_FOLDERS:
+            _make_mount_point(root + path, is_file)
 
 
 def _bring_in_kernel_folders(root: str, box: Sandbox) -> None:
     for folder in ("proc", "sys"):
-        os.makedirs(f"{root}/{folder}", exist_ok=True)
         kernel.mount(f"/{folder}", f"{root}/{folder}", None, kernel.MS_BIND | kernel.MS_REC)
     if box.get("privileged"):
         return
@@ -334,7 +340,6 @@ def _bring_in_kernel_folders(root: str, box: Sandbox) -> None:
 
 def _make_devices(root: str, box: Sandbox) -> None:
     dev = f"{root}/dev"
-    os.makedirs(dev, exist_ok=True)
     if box.get("privileged"):
         kernel.mount("/dev", dev, None, kernel.MS_BIND | kernel.MS_REC)
         return
@@ -354,15 +359,13 @@ def _make_devices(root: str, box: Sandbox) -> None:
         os.symlink(to, f"{dev}/{name}")
 
 
-def _bind_volume(source: str, target: str, is_file: bool) -> None:
+def _bind_volume(host: str, source: str, target: str, is_file: bool) -> None:
     try:
         _make_mount_point(target, is_file)
-        kernel.mount(source, target, None, kernel.MS_BIND | kernel.MS_REC)
+        kernel.mount(host + source, target, None, kernel.MS_BIND | kernel.MS_REC)
     except OSError as error:
         problem = (error.strerror or "").lower()
-        raise SandboxError(
-            f'error mounting "{source.removeprefix(OLD_ROOT)}" to rootfs at "{target}": {problem}'
-        ) from error
+        raise SandboxError(f'error mounting "{source}" to rootfs at "{target}": {problem}') from error
 
 
 def _enter_degraded(box: Sandbox) -> None:

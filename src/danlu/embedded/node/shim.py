@@ -24,7 +24,7 @@ import sys
 import time
 from typing import NoReturn, NotRequired, TypedDict
 
-from danlu.embedded.node import kernel, making, sandbox, wire
+from danlu.embedded.node import kernel, layering, making, sandbox, wire
 from danlu.embedded.node.logs import LogWriter
 from danlu.embedded.node.procfs import boot_id, descendants, exit_code, proportional, resident, start_time
 from danlu.embedded.node.sandbox import Sandbox
@@ -396,7 +396,7 @@ class Shim:
             self.log.close()
         ended = {**outcome, "started_at": self.started_at, "finished_at": time.time()}
         self._write("exit.json", ended)
-        for layer in ("root", "skeleton"):
+        for layer in ("root", "skeleton", layering.WORK):
             remove_small(os.path.join(self.folder, layer), LAYER_ENTRIES)
         # Those who connected while we were busy are told too, so that no one waits for a socket that has gone.
         self.listener.setblocking(False)
@@ -422,7 +422,11 @@ def remove_small(folder: str, most: int) -> int:
     node each system call would wait its turn. What is larger the node removes without keeping anyone waiting.
     """
     try:
-        entries = list(os.scandir(folder))
+        try:
+            entries = list(os.scandir(folder))
+        except PermissionError:  # the kernel's own folder of an overlay
+            os.chmod(folder, 0o700)
+            entries = list(os.scandir(folder))
         for entry in entries:
             most -= 1
             if most <= 0:
