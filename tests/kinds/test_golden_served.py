@@ -17,6 +17,7 @@ from tests.kinds import golden
 
 from danlu.kinds._served.observing import Activity, Observed
 from danlu.kinds.platform import PlatformSettings
+from danlu.kinds.project.quotaprofile import QUOTA_PROFILE
 from danlu.kinds.references import Needed
 from danlu.meta import wellknown
 from danlu.meta.clock import parse_time
@@ -26,6 +27,7 @@ FOLDER = Path(__file__).parent
 KINDS = {
     kind.kind: kind for kind in vars(wellknown).values() if isinstance(kind, Kind) and not kind.group.endswith("io")
 }
+KINDS[QUOTA_PROFILE.kind] = QUOTA_PROFILE
 INPUTS = [
     path for folder in ("notebook", "tensorboard", "project") for path in sorted((FOLDER / folder).glob("*.input.yaml"))
 ]

@@ -196,6 +196,18 @@ def test_a_project_has_a_quota(danlu: Danlu) -> None:
     assert danlu.kubectl("get", "ns", "-l", "project.tensorstack.dev=true", "-o", "name").split() == ["namespace/demo"]
 
 
+def test_a_project_follows_its_quota_profile(danlu: Danlu) -> None:
+    profile = {"apiVersion": "tensorstack.dev/v1beta1", "kind": "QuotaProfile", "metadata": {"name": "small"}}
+    project = {"apiVersion": "tensorstack.dev/v1beta1", "kind": "Project", "metadata": {"name": "follows"}}
+    danlu.kubectl("create", "namespace", "follows")
+    stated = {**profile, "spec": {"hard": {"pods": "7"}}}
+    danlu.kubectl("create", "-n", "t9k-system", "-f", "-", stdin=json.dumps(stated))
+    stated = {**project, "spec": {"quotaProfile": "small"}}
+    danlu.kubectl("create", "-n", "follows", "-f", "-", stdin=json.dumps(stated))
+    look = ("get", "quota", "managed-project-quota", "-n", "follows", "--ignore-not-found", "-o")
+    danlu.wait("the profile's limits", lambda: danlu.kubectl(*look, "jsonpath={.spec.hard.pods}") == "7")
+
+
 def test_what_is_refused(danlu: Danlu) -> None:
     body = {"apiVersion": "tensorstack.dev/v1beta1", "kind": "Notebook", "metadata": {"name": "bad"}}
     good = {"template": {"spec": {"containers": [{"name": "notebook", "image": "x"}]}}}

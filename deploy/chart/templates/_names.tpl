@@ -9,5 +9,6 @@
 {{- if .Values.kinds.Notebook }}{{- $found = append $found "Notebook" }}{{- end }}
 {{- if .Values.kinds.TensorBoard }}{{- $found = append $found "TensorBoard" }}{{- end }}
 {{- if .Values.kinds.Project }}{{- $found = append $found "Project" }}{{- end }}
+{{- if .Values.kinds.QuotaProfile }}{{- $found = append $found "QuotaProfile" }}{{- end }}
 {{- join "," $found }}
 {{- end }}

@@ -14,6 +14,7 @@ from danlu.kinds.notebook import kind as notebook
 from danlu.kinds.platform import PlatformKind, PlatformSettings
 from danlu.kinds.podgroup import kind as podgroup
 from danlu.kinds.project import kind as project
+from danlu.kinds.project import quotaprofile
 from danlu.kinds.pytorchjob import kind as pytorchjob
 from danlu.kinds.pytorchtrainingjob import kind as pytorchtrainingjob
 from danlu.kinds.queue import kind as queue
@@ -35,6 +36,7 @@ REGISTRY: tuple[PlatformKind, ...] = (
     notebook.KIND,
     tensorboard.KIND,
     project.KIND,
+    quotaprofile.PROFILE,
 )
 # The T9k scheduler's own: only for a place where something places pods by them. A cluster has its own engine.
 T9K_SCHEDULER: tuple[PlatformKind, ...] = (queue.KIND, podgroup.KIND)

@@ -49,7 +49,7 @@ def test_install_twice(danlu: Danlu, kubectl: Kubectl) -> None:
     first = danlu("install", *NO_WAIT)
     assert first.code == 0, first.err
     assert "created Deployment danlu-system/danlu-operator" in first.out
-    assert len(kubectl.names("crds")) == 8
+    assert len(kubectl.names("crds")) == 9
     key = kubectl.get("secret", "danlu-console", "-n", "danlu-system")["data"]
     second = danlu("install", *NO_WAIT)
     assert second.code == 0, second.err

@@ -47,5 +47,5 @@ def test_helm(real: RealControlPlane, danlu: Danlu, kubectl: Kubectl) -> None:
     assert "tfjobs.kubeflow.org" in kubectl.names("crds")
     assert kubectl.get("deployment", "danlu-operator", "-n", "danlu-system")["spec"]["replicas"] == 1
     assert "tfjobs.kubeflow.org" in helm("uninstall", "danlu")  # named among what is kept
-    assert len(kubectl.names("crds")) == 8
+    assert len(kubectl.names("crds")) == 9
     assert not kubectl.names("deployments", "-n", "danlu-system")

@@ -123,6 +123,6 @@ def test_only_definitions(danlu: Danlu, kubectl: Kubectl) -> None:
     kubectl("wait", "--for=delete", "namespace/danlu-system", "--timeout=60s")
     said = danlu("install", "--yes", "--crds-only")
     assert said.code == 0, said.err
-    assert len(kubectl.names("crds")) == 8
+    assert len(kubectl.names("crds")) == 9
     assert "danlu-system" not in kubectl.names("namespaces")
     assert "nothing changes" in danlu("install", "--yes", "--crds-only").out

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from danlu.kinds.platform import PlatformSettings
+from danlu.kinds.project.quotaprofile import NAMESPACE, QUOTA_PROFILE
 from danlu.kinds.project.schema import PROJECT
 from danlu.meta import conditions, owners
 from danlu.meta.clock import rfc3339
@@ -29,16 +30,16 @@ def reconcile(
 ) -> Outcome:
     meta, spec = obj["metadata"], obj["spec"]
     outcome = Outcome()
-    reason, message = _problem(obj, settings)
+    reason, message = _problem(obj, observed, settings)
     if reason != "NameMismatch":
         outcome.apply = [
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": meta["name"], "labels": {LABEL: "true"}}},
             _child(obj, SERVICE_ACCOUNT, ACCOUNT, {}),
         ]
-        hard = _hard(spec)
-        if hard:
-            outcome.apply.append(_child(obj, RESOURCE_QUOTA, QUOTA, {"spec": {"hard": hard}}))
-        else:
+        quota = _quota(spec, _profile(spec, observed))
+        if quota:
+            outcome.apply.append(_child(obj, RESOURCE_QUOTA, QUOTA, {"spec": quota}))
+        elif reason != "NotFound":  # a profile that is gone for a moment must not open the project to everything
             outcome.delete = [q for q in observed.get(RESOURCE_QUOTA, ()) if q["metadata"]["name"] == QUOTA]
         policy = _policy(spec)
         if policy and not settings.shared_network:
@@ -52,7 +53,7 @@ def reconcile(
     return outcome
 
 
-def _problem(obj: Object, settings: PlatformSettings) -> tuple[str, str]:
+def _problem(obj: Object, observed: Mapping[Kind, Sequence[Object]], settings: PlatformSettings) -> tuple[str, str]:
     meta, spec = obj["metadata"], obj["spec"]
     name, namespace = meta["name"], meta["namespace"]
     if name != namespace:
@@ -60,9 +61,12 @@ def _problem(obj: Object, settings: PlatformSettings) -> tuple[str, str]:
             f'A Project has the name of its namespace: create this one as "{namespace}", or in the namespace "{name}"'
         )
         return "NameMismatch", text
-    if spec.get("quotaProfile") and not _hard(spec):
-        text = f'QuotaProfile "{spec["quotaProfile"]}" cannot be followed yet: write the limits into resourceQuota'
-        return "NotSupported", text
+    if spec.get("quotaProfile") and not _hard(spec) and _profile(spec, observed) is None:
+        text = (
+            f'QuotaProfile "{spec["quotaProfile"]}" does not exist; `kubectl get quotaprofiles -n {NAMESPACE}` shows '
+            "those that are there"
+        )
+        return "NotFound", text
     if _policy(spec) and settings.shared_network:
         return "NotSupported", "All pods share the network of this machine: networkPolicy has no effect here"
     return "", "The project is ready"
@@ -79,6 +83,18 @@ def _child(obj: Object, kind: Kind, name: str, body: Object) -> Object:
         },
         **body,
     }
+
+
+def _profile(spec: Object, observed: Mapping[Kind, Sequence[Object]]) -> Object | None:
+    return next((p for p in observed.get(QUOTA_PROFILE, ()) if p["metadata"]["name"] == spec.get("quotaProfile")), None)
+
+
+def _quota(spec: Object, profile: Object | None) -> Object:
+    """What the project says itself goes before the profile that it follows."""
+    if own := _hard(spec):
+        return {"hard": own}
+    found: Object = (profile or {}).get("spec") or {}
+    return found if found.get("hard") else {}
 
 
 def _hard(spec: Object) -> Object:

@@ -44,7 +44,10 @@ class DefaultScheduler(msgspec.Struct, rename="camel"):
 
 
 class ProjectSpec(msgspec.Struct, rename="camel"):
-    quota_profile: Annotated[str, Meta(description="A QuotaProfile that the project follows.")] = ""
+    quota_profile: Annotated[
+        str,
+        Meta(description="A QuotaProfile in t9k-system that the project follows, unless resourceQuota has limits."),
+    ] = ""
     resource_quota: Annotated[Quota | None, Meta(description="What all pods of the project may use together.")] = None
     network_policy: NetworkPolicy | None = None
     default_scheduler: Annotated[
