@@ -13,7 +13,8 @@ from danlu.kinds.registry import REGISTRY, T9K_SCHEDULER
 
 KINDS = ROOT / "src/danlu/kinds"
 FOLDERS = sorted(path.parent.name for path in KINDS.glob("[a-z]*/kind.py"))
-OTHER_NAMES = {"tensorflowjob": "tensorflowtrainingjob", "quotaprofile": "project"}  # one kind that people write in two ways
+# One kind that people write in two ways; and what only projects read.
+OTHER_NAMES = {"tensorflowjob": "tensorflowtrainingjob", "quotaprofile": "project"}
 PARTS = ("schema.py", "reconcile.py")
 DOES_IO = ("danlu.client", "asyncio", "aiohttp", "http", "os", "pathlib", "socket", "subprocess", "urllib")
 
