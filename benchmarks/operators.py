@@ -33,7 +33,7 @@ LARGE_NODES, LARGE_REPLICAS = 500, 2
 LARGE = (1250, 2500, 5000)  # jobs that are there after each step
 IN_FLIGHT = 16
 LONGEST_S = 900.0
-LARGE_STEP_S = 240.0  # an operator that takes longer for one step is not asked for the next
+LARGE_STEP_S = 120.0  # an operator that takes longer for one step is not asked for the next
 NAMESPACE = "default"
 
 Task = asyncio.Task[list[float]]
