@@ -202,29 +202,42 @@ def test_a_pod_or_service_deleted_by_hand_comes_back(jobs: Jobs) -> None:
     jobs.danlu.kubectl("delete", what)
 
 
-@pytest.mark.parametrize(
-    ("name", "pod", "expected"),
-    [
-        (
-            "no-claim",
-            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "nowhere"}}]},
-            '"nowhere" not found',
-        ),
-        ("no-secret", {"volumes": [{"name": "v", "secret": {"secretName": "hidden"}}]}, '"hidden" not found'),
-        (
-            "no-map",
-            {"container": {"envFrom": [{"configMapRef": {"name": "unknown-map"}}]}},
-            '"unknown-map" not found',
-        ),
-    ],
-)  # fmt: skip
-def test_what_is_missing_is_named(jobs: Jobs, name: str, pod: dict[str, Any], expected: str) -> None:
-    what = jobs.submit(job("PyTorchJob", name, {"Master": role("PyTorchJob", SLEEP, **pod)}))
-    blocked = jobs.until_condition(what, "Blocked")
-    assert expected in blocked["message"]
-    assert jobs.state(what) == "Created"
-    jobs.danlu.wait("the event", lambda: any(expected in event[2] for event in jobs.events(what)))
-    jobs.danlu.kubectl("delete", what)
+BROKEN: dict[str, tuple[dict[str, Any], str]] = {
+    "no-claim": (
+        {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "nowhere"}}]},
+        'persistentvolumeclaim "nowhere" not found',
+    ),
+    "no-secret": ({"volumes": [{"name": "v", "secret": {"secretName": "hidden"}}]}, 'secret "hidden" not found'),
+    "no-map": (
+        {"container": {"envFrom": [{"configMapRef": {"name": "unknown-map"}}]}}, 'configmap "unknown-map" not found',
+    ),
+    "no-account": ({"serviceAccountName": "nobody"}, 'serviceaccount "nobody" not found'),
+    "no-priority": ({"priorityClassName": "urgent"}, "no PriorityClass with name urgent was found"),
+    "no-room": ({"container": {"resources": {"requests": {"cpu": "1000"}}}}, "Insufficient cpu"),
+    "no-program": ({"container": {"command": ["no-such-program"]}}, '"no-such-program": executable file not found'),
+    "no-package": (
+        {"container": {"command": ["python3", "-c", "import no_such_package"]}}, "No module named 'no_such_package'",
+    ),
+}  # fmt: skip
+
+
+def test_what_is_missing_is_named_and_delays_nobody_else(jobs: Jobs) -> None:
+    broken = [
+        job("PyTorchJob", name, {"Master": role("PyTorchJob", SLEEP, **pod)}) for name, (pod, _) in BROKEN.items()
+    ]
+    jobs.danlu.kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": broken}))
+    for what in (f"pytorchjob/{name}" for name in BROKEN):
+        jobs.until_condition(what, "Blocked")
+    jobs.until(jobs.submit(job("PyTorchJob", "well", {"Master": role("PyTorchJob", "")})), "Succeeded")
+    for name, (_, expected) in BROKEN.items():
+        what = f"pytorchjob/{name}"
+        assert expected in jobs.until_condition(what, "Blocked")["message"]
+
+        def told(what: str = what, expected: str = expected) -> bool:
+            return any(expected in message for type, _, message in jobs.events(what) if type == "Warning")
+
+        jobs.danlu.wait("the event", told)
+    jobs.danlu.kubectl("delete", "pytorchjob", *BROKEN, "--wait=false")
 
 
 def test_a_quota_is_named_and_waited_for(jobs: Jobs) -> None:
