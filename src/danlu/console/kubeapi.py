@@ -35,12 +35,19 @@ class KubeApi(Protocol):
     async def close(self) -> None: ...
 
 
+APP_COOKIES = "danlu.app_cookies"
+"""Of a scope: cookies for a program behind the API server's proxy, which none of ours are among."""
+
+
 def passed_on(scope: Scope) -> list[Header]:
     """The request's headers without those that say who is asking. Impersonation is for the API's own clients."""
     return [
-        (name, value)
-        for name, value in scope["headers"]
-        if name not in NOT_PASSED_ON and not name.startswith((b"impersonate-", b"x-remote-", b"x-forwarded-"))
+        *(
+            (name, value)
+            for name, value in scope["headers"]
+            if name not in NOT_PASSED_ON and not name.startswith((b"impersonate-", b"x-remote-", b"x-forwarded-"))
+        ),
+        *((b"cookie", cookies) for cookies in scope.get(APP_COOKIES) or ()),
     ]
 
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
+import orjson
+
 from danlu.console import relaying
 from danlu.console.appnames import AppName
 from danlu.console.asgi import Header, Message, Receive, Scope, Send
 from danlu.console.finding import Place
-from danlu.console.kubeapi import KubeApi
+from danlu.console.kubeapi import APP_COOKIES, KubeApi
 from danlu.console.relaying import Rewrite
 from danlu.console.sessions import Identity
 from danlu.meta.wellknown import SERVICE
@@ -86,9 +88,10 @@ class ThroughApi:
         place = visit.place
         prefix = SERVICE.path(visit.app.namespace, f"{place.service}:{place.port}", "proxy")
         query = scope["query_string"]
-        if place.token:
-            # The Authorization header is the API server's; Jupyter also reads its token from the address.
-            query += (b"&" if query else b"") + f"token={quote(place.token)}".encode()
+        # The Authorization header is the API server's; Jupyter also reads its token from the address.
+        token = f"token={quote(place.token)}".encode() if place.token else b""
+        if token:
+            query += (b"&" if query else b"") + token
         # API servers write their own prefix into the links of a page, which has to be whole and plain to take it out.
         headers = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
         inner = {
@@ -97,22 +100,32 @@ class ThroughApi:
             "raw_path": prefix.encode() + scope["raw_path"],
             "query_string": query,
             "headers": headers,
+            # Through the API server's proxy a WebSocket loses its query; Jupyter knows it by the cookie that it set.
+            APP_COOKIES: [value for name, value in headers if name == b"cookie"],
         }
-        await self._api.serve(inner, receive, _Unprefixed(prefix, send, visit.rewrite).send, visit.identity)
+        answer = _Unprefixed(prefix, token, send, visit.rewrite)
+        await self._api.serve(inner, receive, answer.send, visit.identity)
+        if answer.unreached:
+            raise relaying.NoAnswer(answer.unreached)
 
     async def close(self) -> None:
         """The API is closed by whoever opened it."""
 
 
 class _Unprefixed:
-    """Takes the API server's prefix out of an answer again: of redirects, and of pages."""
+    """Takes the API server's prefix out of an answer again, of redirects and of pages, and the token that we added.
 
-    def __init__(self, prefix: str, send: Send, rewrite: Rewrite) -> None:
+    What the API server itself says when it does not reach the app is no answer of the app's, and not passed on.
+    """
+
+    def __init__(self, prefix: str, token: bytes, send: Send, rewrite: Rewrite) -> None:
         self._prefix = prefix.encode()
+        self._token = token
         self._send = send
         self._rewrite = rewrite
         self._start: Message | None = None  # held back while a page is collected
         self._page = b""
+        self.unreached = ""  # why, in the API server's words
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -120,12 +133,16 @@ class _Unprefixed:
                 message["status"], [self._header(*pair) for pair in message["headers"]]
             )
             message = {**message, "headers": headers}
-            if any(name == b"content-type" and value.startswith(b"text/html") for name, value in headers):
+            kind = next((value for name, value in headers if name == b"content-type"), b"")
+            if kind.startswith(b"text/html") or (message["status"] == 503 and kind.startswith(b"application/json")):
                 self._start = message
                 return
         elif self._start is not None and message["type"] == "http.response.body":
             self._page += message.get("body", b"")
             if message.get("more_body"):
+                return
+            if self._start["status"] == 503 and (said := _status_message(self._page)):
+                self.unreached = said
                 return
             page = self._page.replace(self._prefix, b"")
             kept = [(name, value) for name, value in self._start["headers"] if name != b"content-length"]
@@ -135,4 +152,17 @@ class _Unprefixed:
         await self._send(message)
 
     def _header(self, name: bytes, value: bytes) -> Header:
-        return (name, value.replace(self._prefix, b"")) if name == b"location" else (name, value)
+        if name != b"location":
+            return name, value
+        value = value.replace(self._prefix, b"")
+        return name, value.replace(self._token, b"").rstrip(b"?&") if self._token else value
+
+
+def _status_message(body: bytes) -> str:
+    """Of a Kubernetes Status; "" of anything else."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ""
+    is_status = isinstance(found, dict) and found.get("kind") == "Status" and found.get("apiVersion") == "v1"
+    return str(found.get("message") or "no answer") if is_status else ""
