@@ -13,6 +13,7 @@ import pytest
 
 from tests.cluster.conftest import Space
 from tests.console.browsing import Browser, until
+from tests.console.starting import danlu_console
 from tests.running import ROOT
 
 pytestmark = pytest.mark.timeout(420)
@@ -51,6 +52,17 @@ async def test_a_notebook_is_opened_and_computes(space: Space, console: str) -> 
         assert (await browser.raw("GET", f"{page.url}data/environment")).status == 200
         status, _ = await browser.ask("GET", "/k8s/api/v1/namespaces/kube-system/secrets")
         assert status == 403, "nobody gets more through the console than their own rights"
+    # A console beside the cluster reaches notebooks by the API server's own proxy.
+    where = space.danlu
+    with danlu_console(
+        where.kubeconfig, "--apps-through", "api", environment=where.environment, folder=where.home
+    ) as beside:
+        async with Browser(beside) as browser:
+            assert (await browser.ask("POST", "/console/sign-in", {"token": token}))[0] == 200
+            await browser.session()
+            assert "42" in await computed(browser, space.name, "print(6 * 7)")
+            page = await opened(browser, space.name, "tensorboard", "curves")
+            assert "TensorBoard" in await page.text()
 
 
 async def opened(browser: Browser, namespace: str, kind: str, name: str) -> aiohttp.ClientResponse:
