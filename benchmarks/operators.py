@@ -19,6 +19,7 @@ from fakecluster import FakeCluster, OperatorProcess, danlu, kubeflow
 from figures import Figures, say
 from servers import search_path
 
+from danlu import errors
 from danlu.client.client import Client
 from danlu.kinds._training.observing import Observed
 from danlu.kinds.pytorchjob.reconcile import PYTORCHJOB, reconcile
@@ -120,22 +121,38 @@ async def moments(
     client: Client, kind: Kind, count: int, wanted: Callable[[Object], bool], fields: str = "", prefix: str = ""
 ) -> list[float]:
     """When each of `count` objects came to be as wanted; begun before they are made. `prefix`: of their names."""
-    since = (await client.list(kind, NAMESPACE, fields="metadata.name=none")).resource_version
     names: dict[str, float] = {}
+    since, begun = "", False
+
+    def note(obj: Object) -> bool:
+        name = obj["metadata"].get("name") or ""  # a bookmark has none
+        if name.startswith(prefix) and wanted(obj):
+            names.setdefault(name, time.monotonic())
+        return len(names) == count
+
     while True:
-        stream = client.watch(kind, NAMESPACE, since=since, fields=fields)
-        async with aclosing(cast(Any, stream)) as events:
-            async for event in cast(AsyncIterator[Any], events):
-                since = event.object["metadata"]["resourceVersion"]
-                name = event.object["metadata"].get("name") or ""  # a bookmark has none
-                if event.type in ("ADDED", "MODIFIED") and name.startswith(prefix) and wanted(event.object):
-                    names.setdefault(name, time.monotonic())
-                    if len(names) == count:
+        try:
+            if not since:
+                found = await client.list(kind, NAMESPACE, fields=fields if begun else "metadata.name=none")
+                since, begun = found.resource_version, True
+                if any(note(obj) for obj in found.items):
+                    return sorted(names.values())
+            stream = client.watch(kind, NAMESPACE, since=since, fields=fields)
+            async with aclosing(cast(Any, stream)) as events:
+                async for event in cast(AsyncIterator[Any], events):
+                    since = event.object["metadata"]["resourceVersion"]
+                    if event.type in ("ADDED", "MODIFIED") and note(event.object):
                         return sorted(names.values())
+        except errors.Expired:
+            since = ""  # we were too slow: what is there tells
+        except (errors.TooManyRequests, errors.ServiceUnavailable, errors.Timeout):
+            await asyncio.sleep(0.2)  # a server that is just beginning to serve this kind
 
 
-async def seen(client: Client, kind: Kind, count: int, wanted: Callable[[Object], bool], fields: str = "") -> float:
-    return (await moments(client, kind, count, wanted, fields))[-1]
+async def seen(
+    client: Client, kind: Kind, count: int, wanted: Callable[[Object], bool], fields: str = "", prefix: str = ""
+) -> float:
+    return (await moments(client, kind, count, wanted, fields, prefix))[-1]
 
 
 async def create_all(client: Client, kind: Kind, objects: Sequence[Object]) -> None:
@@ -323,8 +340,8 @@ class Operators:
             return max(
                 await timed(
                     create_all(client, PYTORCHJOB, [job(name)]),
-                    seen(client, POD, REPLICAS, is_running, "status.phase=Running"),
-                    seen(client, PYTORCHJOB, 1, has_condition("Running")),
+                    seen(client, POD, REPLICAS, is_running, "status.phase=Running", name),
+                    seen(client, PYTORCHJOB, 1, has_condition("Running"), prefix=name),
                 )
             )
 
@@ -333,7 +350,7 @@ class Operators:
             wanted = [job(f"{prefix}-{number}", ends=True) for number in range(jobs)]
             await timed(
                 create_all(client, PYTORCHJOB, wanted),
-                seen(client, PYTORCHJOB, jobs, has_condition("Succeeded")),
+                seen(client, PYTORCHJOB, jobs, has_condition("Succeeded"), prefix=f"{prefix}-"),
             )
 
 
