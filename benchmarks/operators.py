@@ -29,7 +29,7 @@ from danlu.meta.wellknown import POD, SERVICE
 from danlu.runtime.moments import utc_now
 
 NODES, JOBS, REPLICAS = 50, 200, 4
-FINISHED, STILL_RUNNING = 2000, 200
+FINISHED, FINISHED_REPLICAS, STILL_RUNNING = 2000, 2, 200
 LARGE_NODES, LARGE_REPLICAS = 500, 2
 LARGE = (1250, 2500, 5000)  # jobs that are there after each step
 IN_FLIGHT = 16
@@ -289,7 +289,7 @@ class Operators:
             figures = self.figures[one.name]
             with self._cluster() as cluster, one.start(cluster) as operator:
                 figures.add("empty_mb", operator.memory() / 1e6)
-                asyncio.run(self._finish(cluster, finished, "done"))
+                asyncio.run(self._finish(cluster, finished, "done", FINISHED_REPLICAS))
                 asyncio.run(self._jobs(cluster, "job-", running, REPLICAS))
                 time.sleep(3)
                 figures.add("memory_mb", operator.memory() / 1e6)
@@ -345,9 +345,9 @@ class Operators:
                 )
             )
 
-    async def _finish(self, cluster: FakeCluster, jobs: int, prefix: str) -> None:
+    async def _finish(self, cluster: FakeCluster, jobs: int, prefix: str, replicas: int = REPLICAS) -> None:
         async with cluster.client() as client:
-            wanted = [job(f"{prefix}-{number}", ends=True) for number in range(jobs)]
+            wanted = [job(f"{prefix}-{number}", replicas, ends=True) for number in range(jobs)]
             await timed(
                 create_all(client, PYTORCHJOB, wanted),
                 seen(client, PYTORCHJOB, jobs, has_condition("Succeeded"), prefix=f"{prefix}-"),

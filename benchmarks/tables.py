@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from figures import Figures, number
-from operators import DANLU, FINISHED, JOBS, KUBEFLOW, LARGE_NODES, REPLICAS, STILL_RUNNING, Operators
+from operators import (
+    DANLU,
+    FINISHED,
+    FINISHED_REPLICAS,
+    JOBS,
+    KUBEFLOW,
+    LARGE_NODES,
+    REPLICAS,
+    STILL_RUNNING,
+    Operators,
+)
 
 
 def verdict(reached: bool) -> str:
@@ -15,13 +25,14 @@ def operators(bench: Operators) -> list[str]:
     lines = [f"| work | straight to the API | {KUBEFLOW.name} | {DANLU.name} | goal |", "|---|---|---|---|---|"]
     if "all_running_s" in ours and "all_running_s" in theirs:
         lines += _turns(bench, theirs, ours)
+    many = f"{FINISHED:,} finished jobs × {FINISHED_REPLICAS} and {STILL_RUNNING} running × {REPLICAS}"
     rows = [
         ("operator_cpu_s", "… processor time of the operator", "s", 0.0),
         ("all_running_mb", "… its memory after that", "MB", 0.0),
         ("one_running_s", f"1 job × {REPLICAS}, created → Running", "s", 1.0),
         ("requests_per_job", "API requests per job, creation to finish", "", 0.5),
         ("empty_mb", "operator memory without any job", "MB", 0.0),
-        ("memory_mb", f"operator memory with {FINISHED:,} finished and {STILL_RUNNING} running jobs", "MB", 1.0),
+        ("memory_mb", f"operator memory with {many}", "MB", 1.0),
     ]
     for name, title, unit, most in rows:
         if name in ours and name in theirs:
