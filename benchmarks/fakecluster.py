@@ -26,6 +26,7 @@ from danlu.client.http import HttpTransport
 from danlu.meta.wellknown import NODE
 
 WEBHOOK_CERTIFICATES = Path("/tmp/k8s-webhook-server/serving-certs")  # the training operator looks nowhere else
+AT_ONCE = 16  # requests: each has a connection of its own
 READY_SECONDS = 180  # on a busy machine; a quiet one takes seconds
 AUDIT = {
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
@@ -72,7 +73,8 @@ class FakeCluster(RealControlPlane):
                 }
                 for number in range(self.nodes)
             ]  # fmt: skip
-            await asyncio.gather(*(client.create(NODE, node) for node in made))
+            for first in range(0, len(made), AT_ONCE):
+                await asyncio.gather(*(client.create(NODE, node) for node in made[first : first + AT_ONCE]))
             ends = time.monotonic() + READY_SECONDS
             while time.monotonic() < ends:
                 found = (await client.list(NODE)).items
