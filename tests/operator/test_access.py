@@ -114,7 +114,9 @@ def test_the_same_is_told_sparingly(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_json_lines_have_time_level_and_message() -> None:
     record = logging.LogRecord("danlu.operator", logging.WARNING, "f", 1, "%s is %s", ("a", "b"), None)
+    record.controller, record.object = "PyTorchJob", "team/mnist"
     line = JsonFormatter().format(record)
+    assert line.endswith('"controller":"PyTorchJob","object":"team/mnist"}')
     assert '"level":"warning"' in line
     assert '"message":"a is b"' in line
     assert line.startswith('{"time":"2')

@@ -11,6 +11,7 @@ import orjson
 
 FORMATS = ("text", "json")
 MINUTE_S = 60.0
+ABOUT = ("controller", "object")  # what a line is about, where it is about one object
 
 
 def set_up(form: str, *, verbose: bool) -> None:
@@ -35,6 +36,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **{name: getattr(record, name) for name in ABOUT if hasattr(record, name)},
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)

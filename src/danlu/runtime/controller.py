@@ -113,18 +113,27 @@ class Controller:
             self.stats.busy -= 1
         self.stats.count(result, time.perf_counter() - begun)
 
+    def _about(self, request: Request) -> dict[str, str]:
+        """For logs whose lines have fields."""
+        return {"controller": self.name, "object": str(request)}
+
     async def _attempt(self, request: Request) -> str:
         try:
             outcome = await self._reconcile(request)
         except (errors.Conflict, errors.ServiceUnavailable, errors.Timeout) as error:
             # Whether the API can be reached is told in one place for all objects, not once for each.
             self.queue.add_failed(request)
-            log.debug("%s: %s: %s; again", self.name, request, error)
+            log.debug("%s: %s: %s; again", self.name, request, error, extra=self._about(request))
             return AGAIN
         except Exception as error:
             delay = self.queue.add_failed(request)
             known = isinstance(error, errors.ApiError)
-            log.warning("%s: %s: %s; again in %.3g s", self.name, request, error, delay, exc_info=not known)
+            log.warning(
+                "%s: %s: %s; again in %.3g s",
+                *(self.name, request, error, delay),
+                exc_info=not known,
+                extra=self._about(request),
+            )
             return FAILED
         self.queue.forget(request)
         if outcome is not None and outcome.requeue_after is not None:
