@@ -188,6 +188,36 @@ def test_rstudio_says_what_is_missing(danlu: Danlu) -> None:
     danlu.kubectl("delete", "nb", "r")
 
 
+RSERVER = """#!/usr/bin/env python3
+import http.server, os, sys
+flags = dict(word.removeprefix("--").split("=", 1) for word in sys.argv[1:])
+assert open(flags["database-config-file"]).read() == "provider=sqlite\\ndirectory=" + flags["server-data-dir"] + "\\n"
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(f"a stand-in for RStudio at {flags['www-root-path']}, {self.path}".encode())
+http.server.HTTPServer((flags["www-address"], int(flags["www-port"])), Page).serve_forever()
+"""
+
+
+def test_rstudio_runs_where_it_is_installed(danlu: Danlu) -> None:
+    """A stand-in for rserver, where Debian's package puts it: how it is started and reached."""
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "r"}, "data": {"rserver": RSERVER}}
+    mount = {"name": "r", "mountPath": "/usr/lib/rstudio-server/bin"}
+    container = {"name": "notebook", "image": "python", "volumeMounts": [mount]}
+    volume = {"name": "r", "configMap": {"name": "r", "defaultMode": 0o755}}
+    template = {"spec": {"containers": [container], "volumes": [volume]}}
+    obj = {"apiVersion": "tensorstack.dev/v1beta1", "kind": "Notebook", "metadata": {"name": "rs"},
+           "spec": {"type": "rstudio", "template": template}}  # fmt: skip
+    danlu.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": [config, obj]}))
+    danlu.wait("the page", lambda: ready(danlu, "nb/rs").get("status") == "True")
+    with urlopen(get(danlu, "nb/rs")["status"]["url"], timeout=30) as answer:
+        path = "/t9k/notebooks/projects/default/name/rs"
+        assert answer.read().decode() == f"a stand-in for RStudio at {path}, {path}/"
+    danlu.kubectl("delete", "nb", "rs")
+
+
 def test_a_project_has_a_quota(danlu: Danlu) -> None:
     danlu.kubectl("create", "namespace", "demo")
     danlu.kubectl("apply", "-f", str(KINDS / "project/example.yaml"))

@@ -33,12 +33,18 @@ def jupyter(base: str, home: str) -> list[str]:
 
 
 def rstudio(base: str) -> list[str]:
+    """Its own folders belong to root, and the pod need not: what it keeps while it runs goes into one of ours."""
     missing = "RStudio Server is not installed in this image: there is no program rserver on its PATH"
     return [
         "sh",
         "-c",
+        'PATH="$PATH:/usr/lib/rstudio-server/bin:/usr/lib/rstudio/bin"; '
         f"command -v rserver >/dev/null || {{ echo '{missing}' | tee /dev/termination-log; exit 127; }}; "
-        'exec rserver --server-daemonize=0 --auth-none=1 --server-user="$(id -un)" '
+        'own=$(mktemp -d); printf "provider=sqlite\\ndirectory=%s\\n" "$own" >"$own/database.conf"; '
+        'exec rserver --server-daemonize=0 --auth-none=1 --server-user="$(id -un)" --server-data-dir="$own" '
+        '--database-config-file="$own/database.conf" --secure-cookie-key-file="$own/cookie-key" '
+        # It is shown by a proxy, in a page of whoever stands before it.
+        "--www-frame-origin=same --www-verify-user-agent=0 "
         f'--www-address="$NB_ADDRESS" --www-port={PORTS["rstudio"]} --www-root-path={base.rstrip("/")}',
     ]
 
