@@ -4,7 +4,7 @@ import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { useNavigate } from 'react-router-dom'
 import { useCrumbs } from '../frame/crumbs'
 import { useWords } from '../i18n'
-import { createObject, errorsByField, useList, type Kind, type KubeObject } from '../kube'
+import { createObject, errorsByField, findKind, messageOf, useList, type Kind, type KubeObject } from '../kube'
 import { words } from '../ui/words'
 import { asNew, toYaml } from '../ui/yamlText'
 import { exampleOf } from './bundled'
@@ -28,6 +28,8 @@ export interface CreatePageProps {
   hidden?: readonly string[]
   /** last change before it is sent and before it is previewed */
   finish?: (value: Value) => Value
+  /** further objects of the same form: made after it, belonging to it */
+  beside?: (value: Value) => KubeObject[]
   children?: (value: Value, onChange: (value: Value) => void) => ReactNode
   onCreated?: (object: KubeObject) => void
   /** how it is created; default: in `namespace` */
@@ -35,7 +37,7 @@ export interface CreatePageProps {
 }
 
 export function CreatePage(props: CreatePageProps) {
-  const { kind, namespace, form, list, title, overrides, hidden, finish = (value) => value, children } = props
+  const { kind, namespace, form, list, title, overrides, hidden, finish = (value) => value, beside = () => [], children } = props
   const w = useWords(words)
   const f = useWords(formWords)
   const navigate = useNavigate()
@@ -53,7 +55,7 @@ export function CreatePage(props: CreatePageProps) {
   const create = async (): Promise<void> => {
     setStrict(true)
     const finished = finish(value)
-    if (missing(form, finished).length > 0) {
+    if (missing(form, { ...value, ...finished }).length > 0) {
       requestAnimationFrame(() => document.querySelector<HTMLElement>('.ant-form-item-has-error input, .ant-form-item-has-error textarea')?.focus())
       return
     }
@@ -62,6 +64,10 @@ export function CreatePage(props: CreatePageProps) {
     try {
       const made = await (props.send?.(finished as KubeObject) ?? createObject(kind, namespace, finished as KubeObject))
       notification.success({ message: w('created1', { kind: kind.kind, name: made.metadata.name }) })
+      for (const object of beside(value)) {
+        // The first is there and stays: what did not come with it is said, and can be made later.
+        await createBeside(object, kind, made).catch((error: unknown) => notification.error({ duration: 0, message: w('createFailed', { kind: object.kind ?? '', name: object.metadata.name }), description: messageOf(error) }))
+      }
       leave(made)
     } catch (error) {
       setErrors(errorsByField(error))
@@ -103,7 +109,7 @@ export function CreatePage(props: CreatePageProps) {
           <CreateFromYaml
             namespace={namespace}
             title={w('previewYaml')}
-            initial={toYaml(finish(value))}
+            initial={[finish(value), ...beside(value)].map((each) => toYaml(each)).join('---\n')}
             onClose={() => setPreview(false)}
             onCreated={(objects) => leave(objects[0]!)}
             extra={(objects) => (
@@ -122,6 +128,14 @@ export function CreatePage(props: CreatePageProps) {
       )}
     </div>
   )
+}
+
+/** Deleting the owner deletes it, too. */
+async function createBeside(object: KubeObject, ownerKind: Kind, owner: KubeObject): Promise<void> {
+  const kind = await findKind(object.apiVersion ?? '', object.kind ?? '')
+  if (!kind) throw new Error(`${object.apiVersion} ${object.kind}`)
+  const ownerReferences = [{ apiVersion: ownerKind.apiVersion, kind: ownerKind.kind, name: owner.metadata.name, uid: owner.metadata.uid ?? '' }]
+  await createObject(kind, owner.metadata.namespace, { ...object, metadata: { ...object.metadata, ownerReferences } })
 }
 
 function ImportDialog({ kind, namespace, onClose, onChoose }: { kind: Kind; namespace: string; onClose: () => void; onChoose: (object: KubeObject) => void }) {

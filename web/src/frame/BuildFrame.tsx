@@ -18,6 +18,7 @@ import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
 import { Link, Outlet, useLocation, useNavigate } from 'react-router-dom'
 import { useWords } from '../i18n'
 import { refreshAll, useConnection } from '../kube'
+import { useUsageSampling } from '../ui/usageHistory'
 import { Boundary } from './Boundary'
 import { CrumbsContext, type Crumb } from './crumbs'
 import { AccountButton, HelpButton, LanguageButton, ThemeButton } from './Preferences'
@@ -45,6 +46,7 @@ export default function BuildFrame() {
   const navigate = useNavigate()
   const chosenTheme = useTheme()
   const connection = useConnection()
+  useUsageSampling(namespace)
   const queries = useQueryClient()
   const [crumbs, setCrumbs] = useState<readonly Crumb[]>([])
   const [menuOpen, setMenuOpen] = useState(false)

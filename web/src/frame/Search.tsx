@@ -1,5 +1,5 @@
 /** Ctrl-K: pages and objects of the project by name. */
-import { Input, Modal, Spin, Tag, type InputRef } from 'antd'
+import { Input, Modal, Tag, type InputRef } from 'antd'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useNavigate } from 'react-router-dom'
 import { useText, useWords } from '../i18n'
@@ -8,7 +8,7 @@ import { pathOf } from '../ui/paths'
 import { words } from './words'
 
 const SEARCHED = [...JOB_KINDS, KINDS.Notebook, KINDS.TensorBoard, KINDS.PersistentVolumeClaim, KINDS.Pod, KINDS.Secret, KINDS.ConfigMap]
-const CLUSTER = [KINDS.Node, KINDS.Namespace]
+const CLUSTER = [KINDS.Node, KINDS.Queue, KINDS.Namespace]
 const PAGES = ['overview', 'volumes', 'notebooks', 'jobs', 'tensorboards', 'pods', 'secrets', 'configmaps', 'nodes', 'queues', 'projects'] as const
 const SHOWN = 30
 
@@ -91,7 +91,7 @@ export default function Search({ namespace, onClose }: { namespace: string; onCl
             <Tag>{hit.tag}</Tag>
           </div>
         ))}
-        {hits.length === 0 && <p className="quiet">{own.partial ? <Spin size="small" /> : w('searchNothing')}</p>}
+        {hits.length === 0 && <p className="quiet">{w(own.partial ? 'searching' : 'searchNothing')}</p>}
       </div>
     </Modal>
   )

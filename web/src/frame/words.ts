@@ -52,6 +52,7 @@ export const words = defineWords({
   manageProjects: { zh: '管理项目', en: 'Manage projects' },
   search: { zh: '搜索', en: 'Search' },
   searchPlaceholder: { zh: '搜索页面或对象的名称', en: 'Search for a page or the name of an object' },
+  searching: { zh: '正在查找…', en: 'Still looking…' },
   searchNothing: { zh: '没有找到', en: 'Nothing found' },
   page: { zh: '页面', en: 'Page' },
   fromYaml: { zh: '从 YAML 创建', en: 'Create from YAML' },

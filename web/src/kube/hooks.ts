@@ -1,5 +1,5 @@
 /** Live lists and objects for React. */
-import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
+import { useCallback, useMemo, useRef, useSyncExternalStore } from 'react'
 import { connection, onConnection, type Connection } from './connection'
 import { KubeError } from './errors'
 import type { Kind } from './kinds'
@@ -101,15 +101,3 @@ export function useObject(kind: Kind, namespace: string | undefined, name: strin
 }
 
 export const useConnection = (): Connection => useSyncExternalStore(onConnection, connection)
-
-/** Runs `act` now and every `ms` while mounted and the tab is visible. */
-export function useInterval(act: () => void, ms: number): void {
-  const latest = useRef(act)
-  latest.current = act
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (!document.hidden) latest.current()
-    }, ms)
-    return () => clearInterval(timer)
-  }, [ms])
-}

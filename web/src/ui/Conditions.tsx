@@ -1,7 +1,8 @@
 /** Table 状况 */
-import { Table, Tag, Typography } from 'antd'
+import { Tag, Typography } from 'antd'
 import { useWords } from '../i18n'
 import { conditionsOf, type Condition, type KubeObject } from '../kube'
+import { DataTable } from './DataTable'
 import { Moment } from './Time'
 import { words } from './words'
 
@@ -12,11 +13,9 @@ export function Conditions({ object }: { object: KubeObject }) {
   return (
     <section>
       <Typography.Title level={2} style={{ fontSize: 16 }}>{w('conditions')}</Typography.Title>
-      <Table<Condition>
-        size="small"
+      <DataTable<Condition>
         rowKey="type"
         pagination={false}
-        scroll={{ x: 'max-content' }}
         dataSource={[...conditionsOf(object)].sort((a, b) => (changedAt(a) < changedAt(b) ? 1 : -1))}
         locale={{ emptyText: w('empty') }}
         columns={[

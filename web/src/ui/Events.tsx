@@ -1,10 +1,11 @@
 /** Table 事件: of one object (and what it owns), or of a whole project. */
 import { CheckCircleOutlined, WarningFilled } from '@ant-design/icons'
-import { Checkbox, Table, Typography } from 'antd'
+import { Checkbox, Typography } from 'antd'
 import { useMemo, useState } from 'react'
 import { Link } from 'react-router-dom'
 import { useWords } from '../i18n'
 import { field, KINDS, useList, type KubeObject } from '../kube'
+import { DataTable } from './DataTable'
 import { pathOf } from './paths'
 import { Moment } from './Time'
 import { words } from './words'
@@ -45,12 +46,10 @@ export function Events({ namespace, objects, showObject = false, title = true }:
           {w('onlyWarnings')}
         </Checkbox>
       </div>
-      <Table<KubeObject>
-        size="small"
+      <DataTable<KubeObject>
         rowKey={(event) => event.metadata.uid ?? event.metadata.name}
-        loading={loading ? { delay: 150 } : false}
+        loading={loading}
         dataSource={[...shown]}
-        scroll={{ x: 'max-content' }}
         pagination={{ defaultPageSize: 10, hideOnSinglePage: true, showSizeChanger: true, showTotal: (total, [from, to]) => w('total', { from, to, total }) }}
         locale={{ emptyText: w('empty') }}
         columns={[

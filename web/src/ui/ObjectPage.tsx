@@ -1,11 +1,12 @@
 /** The frame of an object's page: loads it live, says when it is not there, and gives it title, state, actions and tabs. */
-import { Alert, Button, Result, Tabs, type TabsProps } from 'antd'
+import { Alert, Button, Result, type TabsProps } from 'antd'
 import { lazy, Suspense, useState, type ReactNode } from 'react'
-import { Link, useSearchParams } from 'react-router-dom'
+import { Link } from 'react-router-dom'
 import { useCrumbs } from '../frame/crumbs'
 import { Waiting } from '../frame/Waiting'
 import { useText, useWords } from '../i18n'
 import { KubeError, messageOf, type Kind, type KubeObject, type Observed } from '../kube'
+import { PageTabs } from './PageTabs'
 import { StateTag } from './StateTag'
 import { useDelete, type Deleting } from './useDelete'
 import { words } from './words'
@@ -33,7 +34,6 @@ export function ObjectPage({ kind, name, observed, list, tabs, actions, above, d
   const w = useWords(words)
   const t = useText()
   const remove = useDelete()
-  const [params, setParams] = useSearchParams()
   const [leaving, setLeaving] = useState(false)
   useCrumbs([list, { label: name }])
   const { object, loading, error, deleted } = observed
@@ -92,12 +92,7 @@ export function ObjectPage({ kind, name, observed, list, tabs, actions, above, d
       {deleted && !leaving && <Alert type="info" showIcon message={w('deletedBanner')} action={<Link to={list.to}>{w('back')}</Link>} style={{ marginBottom: 12 }} />}
       {above?.(object)}
       <div className="panel">
-        <Tabs
-          items={items}
-          activeKey={params.get('tab') ?? items[0]!.key}
-          onChange={(tab) => setParams((before) => { before.set('tab', tab); return before }, { replace: true })}
-          destroyOnHidden
-        />
+        <PageTabs items={items} />
       </div>
     </>
   )

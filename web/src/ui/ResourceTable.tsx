@@ -1,10 +1,11 @@
 /** Every list of the console: search, filters, sort, columns chooser, paging, batch delete, row actions. */
 import { MoreOutlined, SettingOutlined, SortAscendingOutlined } from '@ant-design/icons'
-import { Alert, Button, Checkbox, Dropdown, Empty, Input, Popover, Select, Table, type MenuProps, type TableColumnType } from 'antd'
+import { Alert, Button, Checkbox, Dropdown, Empty, Input, Popover, Select, type MenuProps, type TableColumnType } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import { Link } from 'react-router-dom'
 import { useWords } from '../i18n'
 import { keyOf, KubeError, messageOf, type KubeObject, type Listed } from '../kube'
+import { DataTable } from './DataTable'
 import { Age } from './Time'
 import { useDelete, type Deleting } from './useDelete'
 import { words } from './words'
@@ -66,6 +67,8 @@ export interface ResourceTableProps {
   defaultSort?: Sorted
   nameTitle?: string
   expandable?: (object: KubeObject) => ReactNode
+  /** inside a tab, which is a panel already */
+  bare?: boolean
 }
 
 const NO_COLUMNS: readonly Column[] = []
@@ -133,6 +136,7 @@ export function ResourceTable(props: ResourceTableProps) {
     const made: TableColumnType<KubeObject>[] = all.map((column) => ({
       key: column.key,
       title: column.title,
+      className: `cell-${column.key}`,
       ...(column.width ? { width: column.width } : {}),
       ...(column.sort ? { sorter: comparing(column.sort), sortOrder: column.key === sorted.key ? sorted.order : null } : {}),
       render: (_: unknown, object: KubeObject) => column.render(object),
@@ -153,9 +157,9 @@ export function ResourceTable(props: ResourceTableProps) {
 
   const fault = listed.error
   return (
-    <div className="panel">
+    <div className={props.bare ? '' : 'panel'}>
       <div className="table-tools">
-        <Input.Search allowClear style={{ width: 240 }} placeholder={w('searchName')} aria-label={w('searchName')} value={text} onChange={(event) => setText(event.target.value)} />
+        <Input.Search allowClear className="table-search" placeholder={w('searchName')} aria-label={w('searchName')} value={text} onChange={(event) => setText(event.target.value)} />
         {filters.map((filter) => (
           <FilterSelect
             key={filter.key}
@@ -197,18 +201,16 @@ export function ResourceTable(props: ResourceTableProps) {
       {fault && listed.items.length === 0 && (
         <Alert type="warning" showIcon style={{ marginBottom: 12 }} message={fault instanceof KubeError && fault.forbidden ? w('forbidden', { message: fault.message }) : messageOf(fault)} />
       )}
-      <Table<KubeObject>
-        size="small"
+      <DataTable<KubeObject>
         rowKey={rowKey}
         dataSource={rows}
         columns={tableColumns}
-        loading={listed.loading ? { delay: 150 } : false}
+        loading={listed.loading}
         onChange={(_, __, sorter) => {
           const { columnKey, order } = Array.isArray(sorter) ? sorter[0]! : sorter
           setSorted({ key: order ? String(columnKey) : '', order: order ?? 'ascend' })
         }}
         className="resource-table"
-        showSorterTooltip={false}
         rowSelection={deleting ? { selectedRowKeys: [...selected], onChange: (keys) => setSelected(keys as string[]), preserveSelectedRowKeys: true, getCheckboxProps: (object: KubeObject) => ({ 'aria-label': w('select', { name: object.metadata.name }) }) as object } : undefined!}
         {...(expandable ? { expandable: { expandedRowRender: (object: KubeObject) => expandable(object) } } : {})}
         locale={{

@@ -18,13 +18,13 @@ export function StateTag({ object, state, reason = true }: { object?: KubeObject
   const look = LOOKS[shown.tone]
   const text = [shown.reason, shown.message].filter(Boolean).join(': ')
   return (
-    <span className="row" style={{ flexWrap: 'nowrap', gap: 4 }}>
+    <span className="state">
       <Tag color={look.color} icon={look.icon} style={{ marginInlineEnd: 0 }}>
         {shown.word}
       </Tag>
       {reason && text && (
         <Tooltip title={text} overlayStyle={{ maxWidth: 480 }}>
-          <span className="quiet" style={{ overflow: 'hidden', textOverflow: 'ellipsis', whiteSpace: 'nowrap', maxWidth: 280 }} tabIndex={0}>
+          <span className="state-reason" tabIndex={0}>
             {shown.reason ?? shown.message}
           </span>
         </Tooltip>

@@ -1,19 +1,32 @@
-import { Tooltip } from 'antd'
-import { useState } from 'react'
+import { useSyncExternalStore } from 'react'
 import { age, dateTime, useLanguage } from '../i18n'
-import { useInterval } from '../kube'
 
-/** Seconds since then; draws itself again as it grows. */
+// One clock for all ages of a page; each draws itself only when its words change.
+const listeners = new Set<() => void>()
+let clock: ReturnType<typeof setInterval> | undefined
+
+function everySecond(listener: () => void): () => void {
+  listeners.add(listener)
+  clock ??= setInterval(() => {
+    if (!document.hidden) listeners.forEach((each) => each())
+  }, 1_000)
+  return () => {
+    listeners.delete(listener)
+    if (listeners.size > 0) return
+    clearInterval(clock)
+    clock = undefined
+  }
+}
+
+/** How long ago, as people say it. */
 export function Age({ since }: { since: string | undefined }) {
   const language = useLanguage()
-  const [, tick] = useState(0)
-  const seconds = since ? (Date.now() - Date.parse(since)) / 1000 : 0
-  useInterval(() => tick((value) => value + 1), seconds < 120 ? 1_000 : 30_000)
+  const words = useSyncExternalStore(everySecond, () => (since ? age((Date.now() - Date.parse(since)) / 1000, language) : '-'))
   if (!since) return <>-</>
   return (
-    <Tooltip title={dateTime(since, language)}>
-      <time dateTime={since} className="nowrap">{age(seconds, language)}</time>
-    </Tooltip>
+    <time dateTime={since} className="nowrap" title={dateTime(since, language)}>
+      {words}
+    </time>
   )
 }
 

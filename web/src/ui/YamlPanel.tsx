@@ -1,8 +1,10 @@
 /** An object's YAML: to read, and to edit with the server's own validation. */
+import { EyeInvisibleOutlined, EyeOutlined } from '@ant-design/icons'
 import { App, Alert, Button, Checkbox, Space } from 'antd'
 import { useEffect, useState } from 'react'
 import { useWords } from '../i18n'
 import { findKind, KubeError, messageOf, replaceObject, type KubeObject } from '../kube'
+import { keepsValues, withoutValues } from './hiding'
 import { words } from './words'
 import { parseYaml, toYaml } from './yamlText'
 import { YamlEditor } from './YamlEditor'
@@ -12,10 +14,19 @@ export default function YamlPanel({ object, height = '60vh' }: { object: KubeObj
   const { message } = App.useApp()
   const [editing, setEditing] = useState<string>()
   const [managed, setManaged] = useState(false)
+  const [asked, setAsked] = useState(false)
   const [error, setError] = useState<string>()
   const [busy, setBusy] = useState(false)
-  const shown = toYaml(object, { managedFields: managed })
-  useEffect(() => setEditing(undefined), [object.metadata.uid])
+  const hidden = keepsValues(object) && !asked
+  const shown = toYaml(hidden ? withoutValues(object) : object, { managedFields: managed })
+  useEffect(() => {
+    setEditing(undefined)
+    setAsked(false)
+  }, [object.metadata.uid])
+  const edit = (): void => {
+    setAsked(true) // dots must never be saved as values
+    setEditing(toYaml(object, { managedFields: managed }))
+  }
 
   const send = async (dryRun: boolean): Promise<void> => {
     const parsed = parseYaml(editing ?? '')
@@ -44,7 +55,7 @@ export default function YamlPanel({ object, height = '60vh' }: { object: KubeObj
     <div>
       <div className="table-tools">
         {editing === undefined ? (
-          <Button onClick={() => setEditing(shown)}>{w('edit')}</Button>
+          <Button onClick={edit}>{w('edit')}</Button>
         ) : (
           <Space>
             <Button type="primary" loading={busy} onClick={() => void send(false)}>
@@ -56,7 +67,12 @@ export default function YamlPanel({ object, height = '60vh' }: { object: KubeObj
             <Button onClick={() => { setEditing(undefined); setError(undefined) }}>{w('cancel')}</Button>
           </Space>
         )}
-        <Button onClick={copy}>{w('copy')}</Button>
+        {!hidden && <Button onClick={copy}>{w('copy')}</Button>}
+        {keepsValues(object) && editing === undefined && (
+          <Button icon={hidden ? <EyeOutlined /> : <EyeInvisibleOutlined />} onClick={() => setAsked(hidden)} aria-pressed={!hidden}>
+            {w(hidden ? 'showValues' : 'hideValues')}
+          </Button>
+        )}
         <span className="grow" />
         {editing === undefined && (
           <Checkbox checked={managed} onChange={(event) => setManaged(event.target.checked)}>

@@ -1,50 +1,67 @@
-/** What pods use, sampled while a page is open: metrics.k8s.io knows only the present. */
+/** What pods use. metrics.k8s.io knows only the present, so a project is sampled while the console is open at any of its pages. */
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
-import { podUsage, type PodUsage, type Selection } from '../kube'
+import { podUsage, type Usage } from '../kube'
+import { added, type Sample } from './samples'
 
-const EVERY_MS = 5_000
-const KEPT = 720 // an hour
+const LOOKING_MS = 5_000 // while somebody looks at the lines
+const BEHIND_MS = 15_000 // on other pages: as often as metrics-server itself measures
+const MANY = 500 // pods of a project from which on only what is looked at is kept
 
-interface Sample {
-  time: number
-  pods: Map<string, PodUsage>
+// Kept while the browser's tab is open: whoever comes to a page finds the lines drawn already.
+const histories = new Map<string, readonly Sample[]>()
+
+/** Called once by the frame. */
+export function useUsageSampling(namespace: string): void {
+  useSamples(namespace, BEHIND_MS)
 }
 
-// Kept while the console is open, so that coming back to a page continues its lines.
-const histories = new Map<string, Sample[]>()
+function useSamples(namespace: string, every: number): { samples: readonly Sample[]; absent: boolean } {
+  const [, tick] = useState(0)
+  const looking = every === LOOKING_MS
+  const { data, dataUpdatedAt, isSuccess } = useQuery({
+    queryKey: ['usage', namespace],
+    queryFn: () => podUsage({ namespace }),
+    enabled: namespace !== '',
+    refetchInterval: (query) => (query.state.data === null ? 20 * BEHIND_MS : every),
+    staleTime: LOOKING_MS - 1_000,
+    retry: false,
+  })
+  useEffect(() => {
+    if (!data || (!looking && data.length > MANY)) return
+    const before = histories.get(namespace) ?? []
+    const after = added(before, { time: dataUpdatedAt / 1000, pods: new Map(data.map(({ name, cpu, memory }): [string, Usage] => [name, { cpu, memory }])) })
+    if (after === before) return
+    histories.set(namespace, after)
+    tick((value) => value + 1)
+  }, [namespace, data, dataUpdatedAt, looking])
+  return { samples: histories.get(namespace) ?? [], absent: isSuccess && data === null }
+}
 
 export interface UsageHistory {
   /** seconds since 1970 */
   times: readonly number[]
   /** the cluster serves no metrics.k8s.io */
   absent: boolean
+  /** those of which anything is known */
   pods: readonly string[]
   of: (pod: string, resource: 'cpu' | 'memory') => (number | null)[]
 }
 
-export function useUsageHistory(selection: Selection): UsageHistory {
-  const key = JSON.stringify(selection)
-  const [, tick] = useState(0)
-  const query = useQuery({ queryKey: ['usage', key], queryFn: () => podUsage(selection), refetchInterval: EVERY_MS, staleTime: 0 })
-  useEffect(() => {
-    if (!query.data) return
-    const history = histories.get(key) ?? []
-    history.push({ time: query.dataUpdatedAt / 1000, pods: new Map(query.data.map((each) => [each.name, each])) })
-    if (history.length > KEPT) history.shift()
-    histories.set(key, history)
-    tick((value) => value + 1)
-  }, [key, query.data, query.dataUpdatedAt])
-  const samples = histories.get(key) ?? []
-  const count = samples.length
-  return useMemo(
-    () => ({
-      times: samples.map((sample) => sample.time),
-      absent: query.isSuccess && query.data === null,
-      pods: [...new Set(samples.flatMap((sample) => [...sample.pods.keys()]))].sort(),
-      of: (pod, resource) => samples.map((sample) => sample.pods.get(pod)?.[resource] ?? null),
-    }),
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- `samples` grows in place; its length says so
-    [key, count, query.isSuccess, query.data],
-  )
+/** The lines of the pods with these names, from the first moment at which any of them was seen. */
+export function useUsageHistory(namespace: string, names: readonly string[]): UsageHistory {
+  const { samples, absent } = useSamples(namespace, LOOKING_MS)
+  const wanted = names.join()
+  return useMemo(() => {
+    const known = names.filter((name) => samples.some((sample) => sample.pods.has(name)))
+    const from = samples.findIndex((sample) => known.some((name) => sample.pods.has(name)))
+    const seen = from < 0 ? [] : samples.slice(from)
+    return {
+      times: seen.map((sample) => sample.time),
+      absent,
+      pods: known,
+      of: (pod, resource) => seen.map((sample) => sample.pods.get(pod)?.[resource] ?? null),
+    }
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- `wanted` says all of `names`
+  }, [samples, absent, wanted])
 }

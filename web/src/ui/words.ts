@@ -137,6 +137,16 @@ export const words = defineWords({
   reconnect: { zh: '重新连接', en: 'Connect again' },
   // charts
   metricsAbsent: { zh: '集群没有提供 metrics.k8s.io，无法显示用量。管理员安装 metrics-server 后即可看到。', en: 'The cluster does not serve metrics.k8s.io, so usage cannot be shown. It will be once an administrator installs metrics-server.' },
+  // usage
+  measuring: { zh: '正在采集，几秒后出现第一条曲线…', en: 'Measuring; the first lines appear within seconds…' },
+  sampledSince: { zh: '从 {start} 到现在。控制台打开期间持续采集，保留最近一小时，关闭浏览器标签页后清除。', en: 'From {start} until now. Measured while the console is open at any page; the last hour is kept until the browser tab is closed.' },
+  cores: { zh: 'CPU（核）', en: 'CPU (cores)' },
+  used: { zh: '使用量', en: 'used' },
+  notMeasured: { zh: '没有在运行，因此没有用量。', en: 'It is not running, so nothing is used.' },
+  request: { zh: '请求量', en: 'request' },
+  limit: { zh: '上限', en: 'limit' },
+  memory: { zh: '内存', en: 'Memory' },
+  monitor: { zh: '资源监测', en: 'Resources' },
   // parts that come when first needed
   loadingEditor: { zh: '正在载入编辑器…', en: 'Loading the editor…' },
   loadingLogs: { zh: '正在载入日志…', en: 'Loading the log…' },
@@ -146,6 +156,10 @@ export const words = defineWords({
   logConnecting: { zh: '连接中', en: 'Connecting' },
   time: { zh: '时间', en: 'Time' },
   // keys and values
+  showValues: { zh: '显示值', en: 'Show values' },
+  hideValues: { zh: '隐藏值', en: 'Hide values' },
+  moreTabs: { zh: '更多标签页', en: 'More tabs' },
+  list: { zh: '列表', en: 'the list' },
   showValue: { zh: '显示', en: 'Show' },
   hideValue: { zh: '隐藏', en: 'Hide' },
   bytes: { zh: '{count} 字节', en: '{count} bytes' },

@@ -1,5 +1,5 @@
 /** 创建 Job: the kind's form, filled from an existing job with ?from=NAME. */
-import { Alert, Spin } from 'antd'
+import { Alert } from 'antd'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, useMemo } from 'react'
 import { useParams, useSearchParams } from 'react-router-dom'
@@ -7,11 +7,14 @@ import { CreatePage } from '../../forms/CreatePage'
 import { formOf } from '../../forms/bundled'
 import { write, type Value } from '../../forms/value'
 import { useNamespace } from '../../frame/project'
+import { Waiting } from '../../frame/Waiting'
 import { useText, useWords } from '../../i18n'
 import { getObject, JOB_KINDS, listObjects, messageOf, type Kind } from '../../kube'
+import { words as uiWords } from '../../ui/words'
 import { asNew } from '../../ui/yamlText'
-import { copyName } from './reading'
+import { boardsOf, jobOf, withBoard } from './board'
 import { MENU } from './menu'
+import { copyName, isKubeflow } from './reading'
 import { words } from './words'
 
 const NotFound = lazy(() => import('../../frame/NotFound'))
@@ -27,11 +30,15 @@ const formKind = (kind: Kind): string => (kind.kind === 'TensorFlowJob' ? 'Tenso
 
 function CreateOf({ kind }: { kind: Kind }) {
   const w = useWords(words)
+  const ui = useWords(uiWords)
   const t = useText()
   const namespace = useNamespace()
   const [params] = useSearchParams()
   const from = params.get('from')
-  const form = useMemo(() => formOf(formKind(kind)), [kind])
+  const form = useMemo(() => {
+    const own = formOf(formKind(kind))
+    return own && isKubeflow(kind) ? withBoard(own, formOf('PyTorchTrainingJob')) : own
+  }, [kind])
   const source = useQuery({
     queryKey: ['clone', kind.plural, namespace, from],
     enabled: from !== null,
@@ -43,7 +50,7 @@ function CreateOf({ kind }: { kind: Kind }) {
     },
   })
   if (!form) return <NotFound />
-  if (from !== null && source.isPending) return <Spin tip={from}><div className="loading" /></Spin>
+  if (from !== null && source.isPending) return <Waiting for={ui('loading', { what: from })} />
   const label = MENU.find((each) => each.kind === kind)?.label
   return (
     <>
@@ -56,6 +63,7 @@ function CreateOf({ kind }: { kind: Kind }) {
         form={form}
         title={`${w('createJob')} · ${label ? t(label) : kind.kind}`}
         list={{ label: w('jobs'), to: `/build/${namespace}/jobs` }}
+        {...(isKubeflow(kind) ? { finish: jobOf, beside: (value: Value) => boardsOf(value, kind) } : {})}
         {...(source.data ? { initial: source.data } : {})}
       />
     </>

@@ -9,6 +9,7 @@ import { useText, useWords } from '../../i18n'
 import { bytes, cores, devices, JOB_KINDS, useLists, type KubeObject } from '../../kube'
 import { pathOf } from '../../ui/paths'
 import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
+import { Pair } from '../../ui/Share'
 import { stateOf } from '../../ui/state'
 import { Labels } from '../../ui/Summary'
 import { JobMore, JobState } from './JobState'
@@ -33,11 +34,11 @@ export default function Jobs() {
   )
   const columns = useMemo<Column[]>(
     () => [
-      { key: 'labels', title: w('labels'), render: (job) => <div className="job-labels"><Labels of={job.metadata.labels} /></div> },
+      { key: 'labels', title: w('labels'), render: (job) => <Labels of={job.metadata.labels} /> },
       { key: 'project', title: w('project'), render: (job) => job.metadata.namespace, hidden: true },
-      { key: 'type', title: w('type'), render: (job) => <span className="nowrap">{job.kind}</span>, sort: (job) => job.kind ?? '' },
-      { key: 'cpu', title: 'CPU', render: (job) => <Pair of={job} resource="cpu" form={cores} />, sort: (job) => knownSum(job).requests.cpu ?? 0 },
-      { key: 'memory', title: w('memory'), render: (job) => <Pair of={job} resource="memory" form={bytes} />, sort: (job) => knownSum(job).requests.memory ?? 0 },
+      { key: 'type', title: w('type'), render: (job) => <KindName kind={job.kind ?? ''} />, sort: (job) => job.kind ?? '' },
+      { key: 'cpu', title: 'CPU', render: (job) => <Amounts of={job} resource="cpu" form={cores} />, sort: (job) => knownSum(job).requests.cpu ?? 0 },
+      { key: 'memory', title: w('memory'), render: (job) => <Amounts of={job} resource="memory" form={bytes} />, sort: (job) => knownSum(job).requests.memory ?? 0 },
       { key: 'gpu', title: w('gpu'), render: (job) => <Devices of={job} />, sort: (job) => devices(knownSum(job).requests).reduce((sum, [, count]) => sum + count, 0) },
       { key: 'scheduler', title: w('scheduler'), render: (job) => schedulerWord(job, w), hidden: true },
       { key: 'queue', title: w('queue'), render: (job) => schedulingOf(job).queue ?? '-', hidden: true },
@@ -90,15 +91,20 @@ export const schedulerWord = (job: KubeObject, w: W): string => {
   return scheduler === 't9k' ? w('t9kScheduler') : scheduler === 'default' ? w('defaultScheduler') : scheduler
 }
 
-function Pair({ of, resource, form }: { of: KubeObject; resource: string; form: (value: number) => string }) {
-  return <span className="nowrap">{pair(of, resource, form)}</span>
-}
+/** PyTorch|TrainingJob: a narrow column breaks it between its words. */
+const KindName = ({ kind }: { kind: string }) => (
+  <>
+    {kind.split(/(?=TrainingJob$)/).map((part) => (
+      <span key={part} className="nowrap">{part}<wbr /></span>
+    ))}
+  </>
+)
 
 /** 4.00 / 8.00: requests and limits of all replicas. */
-export function pair(job: KubeObject, resource: string, form: (value: number) => string): string {
-  const { requests, limits } = knownSum(job)
+export function Amounts({ of, resource, form }: { of: KubeObject; resource: string; form: (value: number) => string }) {
+  const { requests, limits } = knownSum(of)
   const show = (value: number | undefined): string => (value ? form(value) : '-')
-  return `${show(requests[resource])} / ${show(limits[resource])}`
+  return <Pair left={show(requests[resource])} right={show(limits[resource])} />
 }
 
 /** 2, or amd.com/gpu: 2 where it is not NVIDIA's. */

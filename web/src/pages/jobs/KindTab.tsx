@@ -1,15 +1,16 @@
 /** The first tab, named after the kind: summary, types of replicas, conditions, events. */
-import { Checkbox, Table, Typography } from 'antd'
+import { Checkbox, Typography } from 'antd'
 import { useMemo, useState } from 'react'
 import { Link } from 'react-router-dom'
 import { useWords } from '../../i18n'
 import { bytes, cores, field, type KubeObject } from '../../kube'
 import { Conditions } from '../../ui/Conditions'
+import { DataTable } from '../../ui/DataTable'
 import { Events } from '../../ui/Events'
 import { stateOf } from '../../ui/state'
 import { Summary, type Entry } from '../../ui/Summary'
 import { Moment } from '../../ui/Time'
-import { Devices, pair, schedulerWord } from './Jobs'
+import { Devices, Amounts, schedulerWord } from './Jobs'
 import { JobState } from './JobState'
 import { claimsOf, otherVolumesOf, rolesOf, schedulingOf, type Role } from './reading'
 import { TensorBoardLink } from './TensorBoardLink'
@@ -40,8 +41,8 @@ export function KindTab({ job, view }: { job: KubeObject; view: JobView }) {
         </span>
       ),
     },
-    { key: 'cpu', label: w('cpuSum'), value: pair(job, 'cpu', cores) },
-    { key: 'memory', label: w('memorySum'), value: pair(job, 'memory', bytes) },
+    { key: 'cpu', label: w('cpuSum'), value: <Amounts of={job} resource="cpu" form={cores} /> },
+    { key: 'memory', label: w('memorySum'), value: <Amounts of={job} resource="memory" form={bytes} /> },
     { key: 'gpu', label: w('gpuSum'), value: <Devices of={job} /> },
     { key: 'scheduler', label: w('scheduler'), value: [schedulerWord(job, w), scheduling.queue, scheduling.priority].filter(Boolean).join(' · ') },
     { key: 'tensorboard', label: w('tensorboard'), value: <TensorBoardLink job={job} /> },
@@ -53,11 +54,9 @@ export function KindTab({ job, view }: { job: KubeObject; view: JobView }) {
     <>
       <Summary object={job} entries={entries} state={false} />
       <Typography.Title level={2} style={{ fontSize: 16, margin: '16px 0 8px' }}>{w('overview')}</Typography.Title>
-      <Table<Role>
-        size="small"
+      <DataTable<Role>
         rowKey="name"
         pagination={false}
-        scroll={{ x: 'max-content' }}
         dataSource={roles}
         columns={[
           { title: w('replicaType'), dataIndex: 'name' },

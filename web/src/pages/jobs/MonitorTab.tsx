@@ -6,7 +6,7 @@ import { Chart, type Series } from '../../ui/Chart'
 import { useUsageHistory, type UsageHistory } from '../../ui/usageHistory'
 import { words as uiWords } from '../../ui/words'
 import { boundsOf } from './bounds'
-import { knownSum, podSelector, replicaLabel, rolesOf } from './reading'
+import { knownSum, replicaLabel, rolesOf } from './reading'
 import type { JobView } from './useJob'
 import { words } from './words'
 
@@ -14,7 +14,7 @@ export default function MonitorTab({ job, view }: { job: KubeObject; view: JobVi
   const w = useWords(words)
   const ui = useWords(uiWords)
   const language = useLanguage()
-  const history = useUsageHistory({ namespace: job.metadata.namespace, labels: podSelector({ kind: job.kind, name: job.metadata.name }) })
+  const history = useUsageHistory(job.metadata.namespace ?? '', view.replicas.map((replica) => replica.name))
   const labels = new Map(view.replicas.map((replica) => [replica.name, replicaLabel(replica)]))
   const running = view.pods.some((pod) => field(pod, 'status.phase') === 'Running')
   const gpus = devices(knownSum(job).requests).map(([name, count]) => `${name} × ${count}`).join(', ') || w('none')
@@ -23,11 +23,11 @@ export default function MonitorTab({ job, view }: { job: KubeObject; view: JobVi
     <>
       {history.absent && <Alert type="info" showIcon style={{ marginBottom: 12 }} message={ui('metricsAbsent')} />}
       <Typography.Title level={2} style={{ fontSize: 16 }}>{w('clusterPanel')}</Typography.Title>
-      {!measured && !history.absent && <p role="status">{w(running ? 'measuring' : 'nothingRuns')}</p>}
+      {!measured && !history.absent && <p role="status">{running ? ui('measuring') : w('nothingRuns')}</p>}
       {measured && (
         <>
-          <p className="quiet">{w('since', { start: dateTime(new Date(history.times[0]! * 1000).toISOString(), language) })}</p>
-          <Chart title={w('cores')} times={history.times} format={cores} series={lines(job, history, 'cpu', labels, w)} />
+          <p className="quiet">{ui('sampledSince', { start: dateTime(new Date(history.times[0]! * 1000).toISOString(), language) })}</p>
+          <Chart title={ui('cores')} times={history.times} format={cores} series={lines(job, history, 'cpu', labels, w)} />
           <Chart title={w('memory')} times={history.times} format={bytes} series={lines(job, history, 'memory', labels, w)} />
         </>
       )}

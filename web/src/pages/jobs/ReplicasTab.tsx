@@ -1,108 +1,110 @@
 /** Each replica: phase, node, restarts, exit code; its log, YAML, conditions, events and a terminal one click away. */
-import { MoreOutlined } from '@ant-design/icons'
-import { Button, Dropdown, Modal, Select, Table, Tooltip, type MenuProps } from 'antd'
+import { Button, Modal } from 'antd'
 import { useMemo, useState } from 'react'
-import { Link, useSearchParams } from 'react-router-dom'
+import { useSearchParams } from 'react-router-dom'
 import { useWords } from '../../i18n'
 import { bytes, cores, field, podSum, type KubeObject } from '../../kube'
 import { Conditions } from '../../ui/Conditions'
 import { Events } from '../../ui/Events'
 import { LogView } from '../../ui/LogView'
+import { pathOf } from '../../ui/paths'
+import { ResourceTable, type Action, type Column, type Filter } from '../../ui/ResourceTable'
+import { Pair } from '../../ui/Share'
 import { StateTag } from '../../ui/StateTag'
 import { Labels } from '../../ui/Summary'
 import { TerminalView } from '../../ui/TerminalView'
-import { containerStatuses, toneOf } from '../../ui/state'
-import { YamlDialog } from '../../ui/YamlDialog'
+import { containerStatuses, stateOf, toneOf } from '../../ui/state'
 import { trainingContainer, type Replica } from './reading'
 import type { JobView } from './useJob'
 import { words } from './words'
 
-type Dialog = 'logs' | 'yaml' | 'conditions' | 'events' | 'terminal'
+type Dialog = 'logs' | 'conditions' | 'events' | 'terminal'
 
 export function ReplicasTab({ job, view }: { job: KubeObject; view: JobView }) {
   const w = useWords(words)
   const [, setParams] = useSearchParams()
-  const [types, setTypes] = useState<string[]>([])
   const [open, setOpen] = useState<{ dialog: Dialog; name: string }>()
-  const shown = useMemo(() => (types.length === 0 ? view.replicas : view.replicas.filter((each) => types.includes(each.role))), [view.replicas, types])
-  const roles = [...new Set(view.replicas.map((each) => each.role))]
+  const namespace = job.metadata.namespace ?? ''
+  // A replica that is gone is a row, too, made of what the job's status says of it.
+  const { listed, of } = useMemo(() => {
+    const known = new Map(view.replicas.map((replica) => [replica.name, replica]))
+    const items = view.replicas.map(({ pod, name }): KubeObject => pod ?? { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } })
+    return { listed: { items, loading: false, partial: false, error: undefined }, of: (pod: KubeObject): Replica => known.get(pod.metadata.name)! }
+  }, [view.replicas, namespace])
+  const { columns, leading, filters } = useMemo(() => describe(of, view, w), [of, view, w])
   const pod = open && view.pods.find((each) => each.metadata.name === open.name)
   const close = (): void => setOpen(undefined)
-  const menu = (replica: Replica): MenuProps['items'] => [
-    ...(['yaml', 'conditions', 'events', 'terminal'] as const).map((dialog) => ({
-      key: dialog,
-      label: dialog === 'yaml' ? 'YAML' : w(dialog),
-      disabled: dialog === 'terminal' && field(replica.pod, 'status.phase') !== 'Running',
-      onClick: () => setOpen({ dialog, name: replica.name }),
-    })),
-    { key: 'metrics', label: w('metrics'), onClick: () => setParams({ tab: 'monitor' }) },
-  ]
+  const actions = (object: KubeObject): Action[] => {
+    const { name } = object.metadata
+    const gone = !of(object).pod
+    const dialog = (key: Dialog, disabled = gone): Action => ({ key, label: w(key), disabled, onClick: () => setOpen({ dialog: key, name }) })
+    return [dialog('conditions'), dialog('events'), dialog('terminal', field(object, 'status.phase') !== 'Running'), { key: 'metrics', label: w('metrics'), onClick: () => setParams({ tab: 'monitor' }) }]
+  }
   return (
     <>
-      <div className="table-tools">
-        <Select mode="multiple" allowClear style={{ minWidth: 160 }} placeholder={w('taskType')} aria-label={w('taskType')} value={types} onChange={setTypes} options={roles.map((value) => ({ value }))} />
-      </div>
-      <Table<Replica>
-        size="middle"
-        rowKey="name"
-        dataSource={[...shown]}
-        scroll={{ x: 'max-content' }}
-        locale={{ emptyText: w('noReplicas') }}
-        pagination={{ defaultPageSize: 20, hideOnSinglePage: shown.length <= 20, showSizeChanger: true }}
-        columns={[
-          { title: w('phase'), render: (_, replica) => <Phase replica={replica} /> },
-          {
-            title: w('name'),
-            render: (_, { name, pod: found }) => (found ? <Link to={`/build/${job.metadata.namespace}/pods/${name}`}>{name}</Link> : <Tooltip title={w('goneHelp')}><span className="quiet" tabIndex={0}>{name}</span></Tooltip>),
-          },
-          { title: w('taskType'), dataIndex: 'role' },
-          { title: w('rank'), dataIndex: 'rank' },
-          { title: w('node'), render: (_, { pod: found }) => (field(found, 'spec.nodeName') as string | undefined) ?? '-' },
-          { title: w('restarts'), render: (_, replica) => restarts(replica, view) },
-          { title: w('exitCode'), render: (_, replica) => exitCodes(replica) },
-          { title: w('cpu'), render: (_, { pod: found }) => <Amount pod={found} resource="cpu" form={cores} /> },
-          { title: w('memory'), render: (_, { pod: found }) => <Amount pod={found} resource="memory" form={bytes} /> },
-          { title: w('labels'), render: (_, { pod: found }) => <Labels of={found?.metadata.labels} /> },
-          {
-            title: w('more'),
-            fixed: 'right',
-            render: (_, replica) => (
-              <span className="row" style={{ flexWrap: 'nowrap' }}>
-                <Button type="link" size="small" disabled={!replica.pod} onClick={() => setOpen({ dialog: 'logs', name: replica.name })} aria-label={`${w('logs')} ${replica.name}`}>
-                  {w('logs')}
-                </Button>
-                <Dropdown menu={{ items: menu(replica) }} trigger={['click']} placement="bottomRight" disabled={!replica.pod}>
-                  <Button type="text" icon={<MoreOutlined />} aria-label={`${w('more')}: ${replica.name}`} />
-                </Dropdown>
-              </span>
-            ),
-          },
-        ]}
+      <ResourceTable
+        bare
+        id="replicas"
+        listed={listed}
+        leading={leading}
+        columns={columns}
+        filters={filters}
+        linkTo={(object) => (of(object).pod ? pathOf(object, namespace) : undefined)}
+        rowActions={actions}
+        rowButtons={(object) => (
+          <Button type="link" size="small" disabled={!of(object).pod} title={of(object).pod ? '' : w('goneHelp')} onClick={() => setOpen({ dialog: 'logs', name: object.metadata.name })} aria-label={`${w('logs')} ${object.metadata.name}`}>
+            {w('logs')}
+          </Button>
+        )}
+        defaultSort={{ key: 'rank', order: 'ascend' }}
+        emptyText={w('noReplicas')}
       />
-      {open && pod && open.dialog === 'yaml' && <YamlDialog object={pod} onClose={close} />}
-      {open && pod && open.dialog !== 'yaml' && (
+      {open && pod && (
         <Modal open title={open.name} footer={null} width="min(1100px, 96vw)" style={{ top: 40 }} onCancel={close} destroyOnHidden>
-          {open.dialog === 'logs' && (
-            <LogView height="70vh" fileName={open.name} sources={[{ label: open.name, namespace: job.metadata.namespace ?? '', pod: open.name, container: trainingContainer(field(pod, 'spec')) }]} />
-          )}
+          {open.dialog === 'logs' && <LogView height="70vh" fileName={open.name} sources={[{ label: open.name, namespace, pod: open.name, container: trainingContainer(field(pod, 'spec')) }]} />}
           {open.dialog === 'conditions' && <Conditions object={pod} />}
-          {open.dialog === 'events' && <Events namespace={job.metadata.namespace} objects={[pod]} />}
-          {open.dialog === 'terminal' && <TerminalView namespace={job.metadata.namespace ?? ''} pod={open.name} container={trainingContainer(field(pod, 'spec'))} height="65vh" />}
+          {open.dialog === 'events' && <Events namespace={namespace} objects={[pod]} />}
+          {open.dialog === 'terminal' && <TerminalView namespace={namespace} pod={open.name} container={trainingContainer(field(pod, 'spec'))} height="65vh" />}
         </Modal>
       )}
     </>
   )
 }
 
-function Phase({ replica }: { replica: Replica }) {
-  if (replica.pod) return <StateTag object={replica.pod} />
-  const word = replica.told?.phase ?? 'Unknown'
-  return <StateTag state={{ word, tone: toneOf(word) }} />
+function describe(of: (pod: KubeObject) => Replica, view: JobView, w: (key: keyof typeof words) => string): { leading: Column[]; columns: Column[]; filters: Filter[] } {
+  const phase = (pod: KubeObject): string => (of(pod).pod ? stateOf(pod).word : (of(pod).told?.phase ?? 'Unknown'))
+  const sum = (pod: KubeObject) => podSum(pod.spec)
+  const node = (pod: KubeObject): string | undefined => field(pod, 'spec.nodeName')
+  const amount = (pod: KubeObject, resource: string, form: (value: number) => string) => {
+    const show = (value: number | undefined): string => (value ? form(value) : '-')
+    return <Pair left={show(sum(pod).requests[resource])} right={show(sum(pod).limits[resource])} />
+  }
+  return {
+    leading: [{ key: 'phase', title: w('phase'), sort: phase, render: (pod) => (of(pod).pod ? <StateTag object={pod} /> : <StateTag state={{ word: phase(pod), tone: toneOf(phase(pod)) }} />) }],
+    columns: [
+      { key: 'role', title: w('taskType'), sort: (pod) => of(pod).role, render: (pod) => of(pod).role },
+      { key: 'rank', title: w('rank'), sort: (pod) => of(pod).rank, render: (pod) => of(pod).rank },
+      { key: 'node', title: w('node'), sort: (pod) => node(pod) ?? '', render: (pod) => node(pod) ?? '-' },
+      { key: 'restarts', title: w('restarts'), sort: (pod) => restarts(of(pod), view) ?? -1, render: (pod) => restarts(of(pod), view) ?? '-' },
+      { key: 'exit', title: w('exitCode'), render: (pod) => exitCodes(of(pod)) },
+      { key: 'cpu', title: w('cpu'), sort: (pod) => sum(pod).requests.cpu ?? 0, render: (pod) => amount(pod, 'cpu', cores) },
+      { key: 'memory', title: w('memory'), sort: (pod) => sum(pod).requests.memory ?? 0, render: (pod) => amount(pod, 'memory', bytes) },
+      { key: 'labels', title: w('labels'), render: (pod) => <Labels of={pod.metadata.labels} />, hidden: true },
+    ],
+    filters: [
+      { key: 'role', title: w('taskType'), value: (pod) => of(pod).role },
+      { key: 'phase', title: w('phase'), value: phase },
+      { key: 'node', title: w('node'), value: node },
+    ],
+  }
 }
 
 /** Where pod and service have gone, only the status of the whole type knows. */
-const restarts = (replica: Replica, view: JobView): number | string =>
-  !replica.pod && !view.replaced.has(replica.name) ? '-' : (view.replaced.get(replica.name) ?? 0) + (replica.pod ? containerStatuses(replica.pod).reduce((sum, each) => sum + (each.restartCount ?? 0), 0) : 0)
+function restarts(replica: Replica, view: JobView): number | undefined {
+  if (!replica.pod && !view.replaced.has(replica.name)) return undefined
+  const own = replica.pod ? containerStatuses(replica.pod).reduce((sum, each) => sum + (each.restartCount ?? 0), 0) : 0
+  return (view.replaced.get(replica.name) ?? 0) + own
+}
 
 /** Of each container that has ended; a pod that is gone is told of by the job's status. */
 function exitCodes(replica: Replica): string {
@@ -110,10 +112,4 @@ function exitCodes(replica: Replica): string {
     ? containerStatuses(replica.pod).flatMap((each) => each.state?.terminated?.exitCode ?? each.lastState?.terminated?.exitCode ?? [])
     : (replica.told?.containers ?? []).flatMap((each) => each.exitCode ?? [])
   return codes.length > 0 ? codes.join(', ') : '-'
-}
-
-function Amount({ pod, resource, form }: { pod: KubeObject | undefined; resource: string; form: (value: number) => string }) {
-  const { requests, limits } = podSum(field(pod, 'spec'))
-  const show = (value: number | undefined): string => (value ? form(value) : '-')
-  return <span className="nowrap">{`${show(requests[resource])} / ${show(limits[resource])}`}</span>
 }

@@ -2,7 +2,7 @@
 import { useMemo } from 'react'
 import { field, KINDS, ownedBy, useList, useObject, type Kind, type KubeObject, type Observed } from '../../kube'
 import { useEvents } from '../../ui/Events'
-import { podSelector, replicasOf, type Replica } from './reading'
+import { isKubeflow, podSelector, replicasOf, type Replica } from './reading'
 
 const RESTARTS = 'training.danlu.dev/restarts'
 
@@ -40,5 +40,7 @@ export function useJob(kind: Kind, namespace: string, name: string): JobView {
 export function useTensorBoard(job: KubeObject): { wanted: boolean; object: KubeObject | undefined } {
   const name: string = field(job, 'status.tensorboard.dependent.name') ?? field(job, 'status.tensorboard.name') ?? ''
   const { object } = useObject(KINDS.TensorBoard, job.metadata.namespace, name, { enabled: name !== '' })
-  return { wanted: field(job, 'spec.tensorboardSpec') !== undefined, object: name === '' ? undefined : object }
+  // Kubeflow's jobs know of none; one that was made beside the job has its label.
+  const beside = useList(KINDS.TensorBoard, { namespace: job.metadata.namespace, labels: podSelector({ kind: job.kind, name: job.metadata.name }), enabled: isKubeflow(job) })
+  return { wanted: field(job, 'spec.tensorboardSpec') !== undefined, object: name === '' ? beside.items[0] : object }
 }

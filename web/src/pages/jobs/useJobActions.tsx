@@ -21,7 +21,7 @@ export function useJobActions(): { actions: (job: KubeObject) => Action[]; delet
       const [job] = jobs
       if (jobs.length !== 1 || !job) return { consequences: w('deleteMany') }
       const count = rolesOf(job).reduce((sum, role) => sum + role.replicas, 0)
-      return { consequences: w('deleteOne', { count, tensorboard: field(job, 'spec.tensorboardSpec') ? w('deleteTensorboard') : '' }) }
+      return { consequences: w('deleteOne', { count, tensorboard: isKubeflow(job) ? w('deleteBoardBeside') : field(job, 'spec.tensorboardSpec') ? w('deleteTensorboard') : '' }) }
     },
     [w],
   )

@@ -49,6 +49,7 @@ export const words = defineWords({
     en: 'Its {count} replicas are ended and deleted with their logs{tensorboard}. Volumes and the files on them stay. This cannot be undone.',
   },
   deleteTensorboard: { zh: '，它的 TensorBoard 也会删除', en: ', and so is its TensorBoard' },
+  deleteBoardBeside: { zh: '，随它一起创建的 TensorBoard（如果有）也会删除', en: ', and so is the TensorBoard made with it, if there is one' },
   deleteMany: {
     zh: '它们的所有副本会被结束并连同日志一起删除，它们的 TensorBoard 也会删除。持久卷和其中的文件会保留。此操作无法撤销。',
     en: 'All their replicas are ended and deleted with their logs, and so are their TensorBoards. Volumes and the files on them stay. This cannot be undone.',
@@ -93,9 +94,6 @@ export const words = defineWords({
   // monitor
   request: { zh: '请求量', en: 'request' },
   limit: { zh: '上限', en: 'limit' },
-  cores: { zh: 'CPU（核）', en: 'CPU (cores)' },
-  measuring: { zh: '正在采集，几秒后出现第一条曲线…', en: 'Measuring; the first lines appear within seconds…' },
-  since: { zh: '从 {start} 到现在，每 5 秒采集一次；打开本页之后的数据保留到关闭浏览器标签页。', en: 'From {start} until now, measured every 5 s; kept from when this page was opened until the browser tab is closed.' },
   nothingRuns: { zh: '没有正在运行的副本，因此没有用量。', en: 'No replica is running, so nothing is used.' },
   clusterPanel: { zh: '集群资源', en: 'Cluster resources' },
   networkPanel: { zh: '网络带宽', en: 'Network bandwidth' },

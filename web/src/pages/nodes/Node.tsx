@@ -1,13 +1,16 @@
-import { App, Button, Table, Tag, Typography } from 'antd'
+import { App, Button, Tag, Typography } from 'antd'
 import { useMemo } from 'react'
-import { Link, useParams } from 'react-router-dom'
+import { useParams } from 'react-router-dom'
 import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
 import { field, KINDS, messageOf, patchObject, useList, useObject, type KubeObject } from '../../kube'
 import { Conditions } from '../../ui/Conditions'
+import { DataTable } from '../../ui/DataTable'
 import { Events } from '../../ui/Events'
 import { ObjectPage } from '../../ui/ObjectPage'
 import { pathOf } from '../../ui/paths'
+import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
+import { stateOf } from '../../ui/state'
 import { StateTag } from '../../ui/StateTag'
 import { Summary } from '../../ui/Summary'
 import { WhyBox } from '../../ui/WhyBox'
@@ -69,11 +72,9 @@ function About({ node, allocation }: { node: KubeObject; allocation: Allocation 
         ]}
       />
       <Typography.Title level={2} style={{ fontSize: 16, margin: '16px 0 8px' }}>{w('resources')}</Typography.Title>
-      <Table<Line>
-        size="small"
+      <DataTable<Line>
         rowKey="resource"
         pagination={false}
-        scroll={{ x: 'max-content' }}
         dataSource={linesOf(node, allocation)}
         columns={[
           { title: w('resource'), dataIndex: 'resource' },
@@ -90,18 +91,20 @@ function About({ node, allocation }: { node: KubeObject; allocation: Allocation 
 
 function Pods({ pods, namespace }: { pods: readonly KubeObject[]; namespace: string }) {
   const w = useWords(words)
-  return (
-    <Table<KubeObject>
-      size="small"
-      rowKey={(pod) => pod.metadata.uid ?? pod.metadata.name}
-      dataSource={[...pods]}
-      scroll={{ x: 'max-content' }}
-      pagination={{ defaultPageSize: 20, hideOnSinglePage: true }}
-      columns={[
-        { title: w('name'), render: (_, pod) => <Link to={pathOf(pod, namespace) ?? ''}>{pod.metadata.name}</Link> },
-        { title: w('namespace'), render: (_, pod) => pod.metadata.namespace },
-        { title: w('status'), render: (_, pod) => <StateTag object={pod} /> },
-      ]}
-    />
+  const listed = useMemo(() => ({ items: pods, loading: false, partial: false, error: undefined }), [pods])
+  const columns = useMemo<Column[]>(
+    () => [
+      { key: 'namespace', title: w('namespace'), sort: (pod) => pod.metadata.namespace ?? '', render: (pod) => pod.metadata.namespace },
+      { key: 'status', title: w('status'), sort: (pod) => stateOf(pod).word, render: (pod) => <StateTag object={pod} /> },
+    ],
+    [w],
   )
+  const filters = useMemo<Filter[]>(
+    () => [
+      { key: 'namespace', title: w('namespace'), value: (pod) => pod.metadata.namespace },
+      { key: 'status', title: w('status'), value: (pod) => stateOf(pod).word },
+    ],
+    [w],
+  )
+  return <ResourceTable id="node-pods" listed={listed} columns={columns} filters={filters} linkTo={(pod) => pathOf(pod, namespace)} bare />
 }

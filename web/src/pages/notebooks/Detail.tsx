@@ -8,16 +8,19 @@ import { Events, useEvents } from '../../ui/Events'
 import { LogView } from '../../ui/LogView'
 import { ObjectLinks } from '../../ui/ObjectLinks'
 import { ObjectPage } from '../../ui/ObjectPage'
+import { PodUsage } from '../../ui/PodUsage'
 import { ServedButtons, servingPod } from '../../ui/ServedButtons'
 import { Summary } from '../../ui/Summary'
 import { TerminalView } from '../../ui/TerminalView'
 import { WhyBox } from '../../ui/WhyBox'
 import { pathOf } from '../../ui/paths'
 import { claimNamed, claimsOf, imageOf, rangesOf, sshCommands, TYPES, useOf } from './reading'
+import { words as common } from '../../ui/words'
 import { words } from './words'
 
 export default function Detail() {
   const w = useWords(words)
+  const c = useWords(common)
   const namespace = useNamespace()
   const navigate = useNavigate()
   const { name = '' } = useParams()
@@ -52,6 +55,7 @@ export default function Detail() {
           ),
         },
         { key: 'logs', label: w('logs'), children: running ? <LogView height="60vh" fileName={name} sources={[{ label: name, namespace, pod: podName, container }]} /> : nothing },
+        { key: 'monitor', label: c('monitor'), children: running ? <PodUsage pod={pod} /> : nothing },
         { key: 'terminal', label: w('terminal'), children: running ? <TerminalView namespace={namespace} pod={podName} container={container} /> : nothing },
       ]}
     />

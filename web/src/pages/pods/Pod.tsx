@@ -9,13 +9,13 @@ import { Events, useEvents } from '../../ui/Events'
 import { LogView } from '../../ui/LogView'
 import { ObjectPage } from '../../ui/ObjectPage'
 import { pathOf } from '../../ui/paths'
+import { PodUsage } from '../../ui/PodUsage'
 import { Summary } from '../../ui/Summary'
 import { TerminalView } from '../../ui/TerminalView'
 import { WhyBox } from '../../ui/WhyBox'
 import { Containers } from './Containers'
 import { useDeleting } from './deleting'
 import { containersOf, isRunning, ownerOf, readyOf, restartsOf } from './reading'
-import { Monitoring } from './Monitoring'
 import { words } from './words'
 
 export default function Pod() {
@@ -38,7 +38,7 @@ export default function Pod() {
       tabs={(pod) => [
         { key: 'pod', label: 'Pod', children: <About pod={pod} /> },
         { key: 'containers', label: w('containers'), children: <Containers pod={pod} /> },
-        { key: 'monitoring', label: w('monitoring'), children: <Monitoring pod={pod} /> },
+        { key: 'monitoring', label: w('monitoring'), children: <PodUsage pod={pod} /> },
         { key: 'logs', label: w('logs'), children: <Logs pod={pod} /> },
         { key: 'terminal', label: w('terminal'), children: <Shell pod={pod} /> },
       ]}

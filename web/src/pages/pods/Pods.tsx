@@ -19,7 +19,7 @@ export default function Pods() {
   const namespace = useNamespace()
   const navigate = useNavigate()
   const pods = useList(KINDS.Pod, { namespace })
-  const usage = useQuery({ queryKey: ['podUsage', namespace], queryFn: () => podUsage({ namespace }), refetchInterval: 10_000 })
+  const usage = useQuery({ queryKey: ['usage', namespace], queryFn: () => podUsage({ namespace }), refetchInterval: 10_000 })
   const deleting = useDeleting()
   useCrumbs([{ label: w('title') }])
   const used = useMemo(() => new Map((usage.data ?? []).map((each) => [each.name, each])), [usage.data])

@@ -34,9 +34,7 @@ export const words = defineWords({
   notRunning: { zh: '容器没有在运行，无法打开终端。', en: 'The container is not running, so there is no terminal.' },
   deletes: { zh: '其中的进程会被终止，未保存到持久卷的文件会丢失。', en: 'Its processes are ended; files that are not in a volume are lost.' },
   deletesOwned: { zh: '{owners} 会创建新的 Pod 代替。', en: '{owners} will make new pods instead.' },
-  sampled: { zh: '每 5 秒读取一次，从打开本页开始。', en: 'Read every 5 seconds, from the moment this page was opened.' },
   request: { zh: '请求量', en: 'Request' },
   limit: { zh: '上限', en: 'Limit' },
-  used: { zh: '使用量', en: 'Used' },
   volumes: { zh: '存储卷', en: 'Volumes' },
 })

@@ -1,10 +1,11 @@
-import { Button, Table, Typography } from 'antd'
+import { Button, Typography } from 'antd'
 import { useMemo } from 'react'
 import { useNavigate, useParams } from 'react-router-dom'
 import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
 import { field, KINDS, useList, useObject, type KubeObject } from '../../kube'
 import { Conditions } from '../../ui/Conditions'
+import { DataTable } from '../../ui/DataTable'
 import { Events } from '../../ui/Events'
 import { ObjectPage } from '../../ui/ObjectPage'
 import { Share } from '../../ui/Share'
@@ -82,11 +83,9 @@ function Work({ queue }: { queue: string }) {
   return (
     <section>
       <Typography.Title level={2} style={{ fontSize: 16, margin: '16px 0 8px' }}>{w('work')}</Typography.Title>
-      <Table<KubeObject>
-        size="small"
+      <DataTable<KubeObject>
         rowKey={(group) => group.metadata.uid ?? group.metadata.name}
         dataSource={own}
-        scroll={{ x: 'max-content' }}
         locale={{ emptyText: w('nothing') }}
         pagination={{ hideOnSinglePage: true }}
         columns={[

@@ -12,7 +12,7 @@ import { ServedButtons, servingPod } from '../../ui/ServedButtons'
 import { Summary } from '../../ui/Summary'
 import { WhyBox } from '../../ui/WhyBox'
 import { OwnerLink } from './List'
-import { filesetsOf, ownerOf } from './reading'
+import { filesetsOf, isKept } from './reading'
 import { words } from './words'
 
 export default function Detail() {
@@ -32,7 +32,7 @@ export default function Detail() {
       name={name}
       observed={observed}
       list={list}
-      deleting={(board) => ({ consequences: `${w('deletes')}${ownerOf(board) ? ` ${w('ownedBack')}` : ''}` })}
+      deleting={(board) => ({ consequences: `${w('deletes')}${isKept(board) ? ` ${w('ownedBack')}` : ''}` })}
       onDeleted={() => navigate(list.to)}
       actions={(board) => <ServedButtons kind={KINDS.TensorBoard} app="tensorboard" object={board} />}
       above={(board) => <Why board={board} pods={pod ? [pod] : []} />}

@@ -10,7 +10,7 @@ import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
 import { ServedButtons } from '../../ui/ServedButtons'
 import { StateTag } from '../../ui/StateTag'
 import { stateOf } from '../../ui/state'
-import { filesetsOf, ownerOf } from './reading'
+import { filesetsOf, isKept, ownerOf } from './reading'
 import { words } from './words'
 
 export default function List() {
@@ -36,7 +36,7 @@ export default function List() {
       columns={columns}
       filters={filters}
       linkTo={(each) => `/build/${namespace}/tensorboards/${each.metadata.name}`}
-      deleting={(each) => ({ consequences: `${w('deletes')}${each.some(ownerOf) ? ` ${w('ownedBack')}` : ''}` })}
+      deleting={(each) => ({ consequences: `${w('deletes')}${each.some(isKept) ? ` ${w('ownedBack')}` : ''}` })}
       rowButtons={buttons}
       emptyText={w('empty')}
       extra={

@@ -14,5 +14,8 @@ export function filesetsOf(board: KubeObject): string[] {
   return [...written, ...claims, ...(directory?.s3?.uri ? [directory.s3.uri] : [])]
 }
 
-/** The job that made it. */
-export const ownerOf = (board: KubeObject): { kind: string; name: string } | undefined => board.metadata.ownerReferences?.find((each) => each.controller)
+/** The job that it belongs to. */
+export const ownerOf = (board: KubeObject): { kind: string; name: string } | undefined => board.metadata.ownerReferences?.[0]
+
+/** A job that keeps it would make it anew. */
+export const isKept = (board: KubeObject): boolean => board.metadata.ownerReferences?.some((each) => each.controller) ?? false

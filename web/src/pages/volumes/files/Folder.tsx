@@ -1,10 +1,11 @@
 /** One folder of a volume: what is in it, and what can be done with it. */
 import { FileImageOutlined, FileOutlined, FolderFilled, LineChartOutlined, ReloadOutlined } from '@ant-design/icons'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { Alert, App, Breadcrumb, Button, Input, Modal, Progress, Table } from 'antd'
+import { Alert, App, Breadcrumb, Button, Input, Modal, Progress } from 'antd'
 import { useRef, useState, type ReactNode } from 'react'
 import { dateTime, useLanguage, useWords } from '../../../i18n'
 import { bytes, listFolder, makeFolder, messageOf, moveEntry, readFile, readFolder, removeEntry, writeFile, type Entry, type KubeObject, type Place } from '../../../kube'
+import { DataTable } from '../../../ui/DataTable'
 import { crumbsOf, join, previewOf, ROOT } from './explorer'
 import { Preview } from './Preview'
 import { words } from './words'
@@ -105,25 +106,26 @@ export function Folder({ place, claim, extra }: { place: Place; claim: KubeObjec
           void send([...event.dataTransfer.files])
         }}
       >
-        <Table<Entry>
-          size="small"
+        <DataTable<Entry>
           rowKey="name"
           dataSource={entries}
-          loading={listed.isLoading ? { delay: 150 } : false}
+          loading={listed.isLoading}
+          what={folder || '/'}
           locale={{ emptyText: w('empty') }}
-          scroll={{ x: 'max-content' }}
           pagination={{ defaultPageSize: 50, hideOnSinglePage: true }}
           columns={[
             {
               title: w('name'),
+              className: 'cell-name',
+              sorter: (a, b) => (a.name < b.name ? -1 : 1),
               render: (_, entry) => (
                 <Button type="link" size="small" style={{ paddingInline: 0 }} icon={entry.type === 'folder' ? <FolderFilled /> : ICONS[previewOf(entry.name)]} onClick={() => (entry.type === 'folder' ? setFolder(join(folder, entry.name)) : setShown(entry))}>
                   {entry.name}
                 </Button>
               ),
             },
-            { title: w('size'), align: 'right', render: (_, entry) => (entry.type === 'folder' ? '-' : bytes(entry.size)) },
-            { title: w('modified'), render: (_, entry) => dateTime(new Date(entry.modified * 1000).toISOString(), language) },
+            { title: w('size'), sorter: (a, b) => a.size - b.size, render: (_, entry) => (entry.type === 'folder' ? '-' : bytes(entry.size)) },
+            { title: w('modified'), sorter: (a, b) => a.modified - b.modified, render: (_, entry) => dateTime(new Date(entry.modified * 1000).toISOString(), language) },
             {
               title: w('actions'),
               render: (_, entry) => (
