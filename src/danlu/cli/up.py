@@ -144,7 +144,7 @@ def _calm_garbage_collection() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
+    gc.set_threshold(50_000, 20, 20)
     gc.enable()
 
 

@@ -115,6 +115,12 @@ class Client:
         if timeout_s:
             query.append(("timeoutSeconds", str(timeout_s)))
         response = await self.request("GET", _path(kind, namespace), query)
+        if response.events is not None:
+            async with aclosing(cast(Any, response.events)) as batches:
+                async for batch in batches:
+                    for type, obj in batch:
+                        yield WatchEvent(type, obj)
+            return
         body = response.body if not isinstance(response.body, bytes) else _once(response.body)
         try:
             async with aclosing(cast(Any, watching.events(body))) as stream:
@@ -131,6 +137,11 @@ class Client:
         query = self._write_query(dry_run)
         made = await self._json("POST", _path(kind, namespace or _namespace(kind, obj)), query, _typed(kind, obj))
         return made if dry_run else self._wrote(kind, made)
+
+    async def post(self, kind: Kind, obj: Object, namespace: str | None) -> None:
+        """`create` for who needs no answer (an event): it is not even read, and no observer is told."""
+        path = _path(kind, namespace)
+        await _whole(await self.request("POST", path, self._write_query(), orjson.dumps(_typed(kind, obj))))
 
     async def update(self, kind: Kind, obj: Object, *, subresource: str | None = None) -> Object:
         """managedFields stay the server's: what is sent is rarely all of them (informers keep a part), so none is."""

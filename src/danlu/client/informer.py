@@ -83,6 +83,9 @@ class Informer:
     def by_index(self, index: str, value: Hashable) -> Objects:
         return [_unpacked(kept) for kept in self._indexes[index][1].get(value, {}).values()]
 
+    def index_size(self, index: str, value: Hashable) -> int:
+        return len(self._indexes[index][1].get(value, ()))
+
     def index_values(self, index: str) -> Values:
         return [*self._indexes[index][1]]
 
@@ -240,7 +243,7 @@ class Informer:
             self._store(marked, cached)
 
     def _put(self, obj: Object) -> None:
-        obj = _with_applied_fields_only(obj)
+        obj = with_applied_fields_only(obj)
         meta = obj["metadata"]
         cached = self.get(meta.get("namespace"), meta["name"])
         if cached is None:
@@ -313,7 +316,7 @@ def _key(obj: Object) -> tuple[str, str]:
     return meta.get("namespace") or "", meta["name"]
 
 
-def _with_applied_fields_only(obj: Object) -> Object:
+def with_applied_fields_only(obj: Object) -> Object:
     meta = obj["metadata"]
     managed = meta.get("managedFields")
     if not managed:

@@ -6,18 +6,22 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 Query = Sequence[tuple[str, str]]
 
 
 @dataclass(slots=True)
 class TransportResponse:
-    """`body` is an iterator when the answer is a stream (a watch, a followed log), else the whole of it."""
+    """`body` is an iterator when the answer is a stream (a watch, a followed log), else the whole of it.
+
+    `events`: a watch whose server is in this process, as (type, object) in place of a body. The objects are shared.
+    """
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | AsyncIterator[bytes] = b""
+    events: AsyncIterator[list[tuple[str, Any]]] | None = None
 
 
 class Transport(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import orjson
 
@@ -11,8 +11,7 @@ from danlu import errors
 from danlu.meta.kind import Object
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
+class WatchEvent(NamedTuple):
     type: str  # ADDED, MODIFIED, DELETED, BOOKMARK
     object: Object
 

@@ -209,7 +209,7 @@ class EventRecorder:
                 else:
                     event["count"] = count
                     with patience(PATIENCE_S):
-                        await self.client.create(EVENT, event, event["metadata"]["namespace"])
+                        await self.client.post(EVENT, event, event["metadata"]["namespace"])
                     self._written.put(key, _Written(event["metadata"]["name"], count))
                 return
             except errors.NotFound:

@@ -11,6 +11,7 @@ import pytest
 from danlu.embedded.node import admission, eviction, launch, machine
 from danlu.embedded.node.images import Environment, Image
 from danlu.embedded.node.settings import NodeSettings
+from danlu.meta import usage
 from danlu.meta.kind import Object
 
 CONTEXT = cast(Any, SimpleNamespace(data_dir="/data"))
@@ -79,7 +80,7 @@ NODE: Object = {"metadata": {"labels": {"a": "b"}}, "status": {"allocatable": {"
     ],
 )
 def test_what_a_node_refuses(made: Object, others: list[Object], pressures: set[str], reason: str | None) -> None:
-    found = admission.refusal(made, NODE, others, pressures)
+    found = admission.refusal(made, NODE, [usage.pod_requests(other) for other in others], pressures)
     assert (found[0] if found else None) == reason
 
 

@@ -21,10 +21,10 @@ class InProcess:
         self, method: str, path: str, query: ClientQuery, headers: Mapping[str, str], body: bytes
     ) -> TransportResponse:
         lowered = {"user-agent": self._program, **{name.lower(): value for name, value in headers.items()}}
-        call = Call(self._server, method, path, Query(pairs=list(query)), lowered, body, self._user)
+        call = Call(self._server, method, path, Query(pairs=list(query)), lowered, body, self._user, in_process=True)
         answer = await self._server.handle(call)
         if isinstance(answer, StreamResponse):
-            return TransportResponse(answer.status, answer.headers, _chunks(answer.chunks))
+            return TransportResponse(answer.status, answer.headers, _chunks(answer.chunks), answer.events)
         return TransportResponse(answer.status, answer.headers, answer.body)
 
     async def close(self) -> None:

@@ -73,9 +73,9 @@ def _maker(call: Call, served: ServedKind, kind: str) -> writing.Make:
         elif kind == MERGE_PATCH:
             new = merge_patch(old, body)
         else:
-            new = strategic_merge_patch(old, body, served.schema())
             # The patched fields go straight into the typed object, which has no say in what kind it is.
-            new["apiVersion"], new["kind"] = old["apiVersion"], old["kind"]
+            identity = {"apiVersion": old["apiVersion"], "kind": old["kind"]}
+            new = strategic_merge_patch(old, body, served.schema(), use_up=True) | identity
         new = decoding.fit_patched(call, served.schema(), served.kind, new, custom=served.custom)
         writing.match_name(call, new["metadata"])
         writing.match_namespace(call, served, new["metadata"])

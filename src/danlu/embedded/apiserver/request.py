@@ -137,6 +137,7 @@ class Call:
     route: Route = field(default_factory=Route)
     warnings: list[str] = field(default_factory=list)
     peer: str = ""
+    in_process: bool = False  # from a part of this program, which may be given objects in place of bytes
 
     @property
     def namespace(self) -> str:
@@ -181,5 +182,6 @@ class StreamResponse:
     status: int = 200
     content_type: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
+    events: AsyncIterator[list[tuple[str, Any]]] | None = None  # of a watch in this process, in place of chunks
     # Gives back what the chunks hold. A client may be gone before the first is asked for; then they cannot do it.
     release: Callable[[], None] = lambda: None

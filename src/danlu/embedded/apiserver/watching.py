@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any, Generic, TypeVar, cast
 
 import orjson
 
@@ -25,6 +27,7 @@ MIN_SECONDS = 1800.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 # Lines are sent together up to about this size: fewer, larger writes.
 CHUNK_BYTES = 256 * 1024
+LINE = {kind: b'{"type":"%s","object":%%b}\n' % kind.encode() for kind in ("ADDED", "MODIFIED", "DELETED")}
 
 
 async def watch(call: Call) -> StreamResponse:
@@ -46,10 +49,13 @@ async def watch(call: Call) -> StreamResponse:
     except Expired as error:
         # Kubernetes answers 200 and says so in the stream.
         return StreamResponse(_just(_error_line(error)))
-    lines = Lines(call, served, matches)
     seconds = asked_seconds or MIN_SECONDS * (1 + random.random())
-    chunks = _follow(call, lines, subscription, snapshot, since, seconds, end_marked=_marks_end(call, initial))
-    return StreamResponse(chunks, release=subscription.close)
+    rest = (subscription, snapshot, since, seconds)
+    lines, end_marked = Lines(call, served, matches), _marks_end(call, initial)
+    if call.in_process and lines.plain:
+        events = _follow(call, Events(call, served, matches), *rest, end_marked=end_marked)
+        return StreamResponse(_just(b""), events=events, release=subscription.close)
+    return StreamResponse(_joined(_follow(call, lines, *rest, end_marked=end_marked)), release=subscription.close)
 
 
 def _initial_events(call: Call) -> bool:
@@ -83,8 +89,11 @@ def _error_line(error: ApiError) -> bytes:
     return orjson.dumps({"type": "ERROR", "object": error.status()}) + b"\n"
 
 
-class Lines:
-    """Turns changes into the lines that one watcher gets."""
+Line = TypeVar("Line")
+
+
+class Shape(Generic[Line]):
+    """What one watcher gets of each change."""
 
     def __init__(self, call: Call, served: ServedKind, matches: Matches | None) -> None:
         self.served = served
@@ -94,10 +103,10 @@ class Lines:
         self.include = call.query.get("includeObject")
         self.plain = self.wanted.plain and served.from_stored is None
 
-    def of(self, change: Change) -> bytes:
+    def of(self, change: Change) -> Line | None:
         stored, previous = change.stored, change.previous
         if self.namespace and stored.namespace != self.namespace:
-            return b""
+            return None
         if self.matches is None:
             kind = change.type
         else:
@@ -108,56 +117,86 @@ class Lines:
             else:
                 before = previous is not None and self.matches(previous)
                 kind = ("MODIFIED" if before else "ADDED") if now else ("DELETED" if before else "")
-        if kind == change.type and self.plain:
-            return change.line()
-        return self.line(kind, stored) if kind else b""
+        return self.line(kind, stored) if kind else None
+
+    def line(self, kind: str, stored: Stored) -> Line:
+        raise NotImplementedError
+
+    def bookmark(self, revision: int, initial_end: bool = False) -> Line:
+        raise NotImplementedError
+
+    def bookmark_object(self, revision: int, initial_end: bool) -> Object:
+        meta: Object = {"resourceVersion": str(revision)}
+        if initial_end:
+            meta["annotations"] = {INITIAL_EVENTS_END: "true"}
+        return {"kind": self.served.kind.kind, "apiVersion": self.served.kind.api_version, "metadata": meta}
+
+
+class Lines(Shape[bytes]):
+    """Lines of JSON: bytes around bytes that are there, so nothing is kept for them."""
 
     def line(self, kind: str, stored: Stored) -> bytes:
         if self.plain:
-            return b'{"type":"' + kind.encode() + b'","object":' + stored.raw + b"}\n"
+            return LINE[kind] % stored.raw
         obj = encoding.object_of(self.served, stored)
         if not self.wanted.plain:
             obj = tables.convert_one(self.wanted, self.served, obj, self.include)
         return orjson.dumps({"type": kind, "object": obj}) + b"\n"
 
     def bookmark(self, revision: int, initial_end: bool = False) -> bytes:
-        meta: Object = {"resourceVersion": str(revision)}
-        if initial_end:
-            meta["annotations"] = {INITIAL_EVENTS_END: "true"}
-        obj: Object = {"kind": self.served.kind.kind, "apiVersion": self.served.kind.api_version, "metadata": meta}
+        obj = self.bookmark_object(revision, initial_end)
         if not self.wanted.plain:
             obj = tables.convert_bookmark(self.wanted, self.served, obj)
         return orjson.dumps({"type": "BOOKMARK", "object": obj}) + b"\n"
 
 
+class Events(Shape[tuple[str, Object]]):
+    """Objects, for watchers in this process."""
+
+    def __init__(self, call: Call, served: ServedKind, matches: Matches | None) -> None:
+        super().__init__(call, served, matches)
+        self._shared = call.server.store.shared
+
+    def line(self, kind: str, stored: Stored) -> tuple[str, Object]:
+        return kind, self._shared(stored)
+
+    def bookmark(self, revision: int, initial_end: bool = False) -> tuple[str, Object]:
+        return "BOOKMARK", self.bookmark_object(revision, initial_end)
+
+
+async def _joined(batches: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
+    async with aclosing(cast(Any, batches)) as stream:
+        async for batch in stream:
+            for chunk in _pieces(batch):
+                yield chunk
+
+
 async def _follow(
     call: Call,
-    lines: Lines,
+    lines: Shape[Line],
     subscription: Subscription,
     snapshot: list[Stored],
     since: int,
     seconds: float,
     *,
     end_marked: bool,
-) -> AsyncIterator[bytes]:
+) -> AsyncIterator[list[Line]]:
     store = call.server.store
     bookmarks = call.query.flag("allowWatchBookmarks")
     ends_at = time.monotonic() + seconds
     try:
-        for chunk in _pieces([lines.line("ADDED", s) for s in snapshot if lines.matches is None or lines.matches(s)]):
-            yield chunk
+        yield [lines.line("ADDED", s) for s in snapshot if lines.matches is None or lines.matches(s)]
         if end_marked:
-            yield lines.bookmark(since, initial_end=True)
+            yield [lines.bookmark(since, initial_end=True)]
         while (left := ends_at - time.monotonic()) > 0:
             changes = await subscription.take(min(left, BOOKMARK_SECONDS))
             # Taken before the lines are made: everything up to here is either sent or does not concern this watcher.
             seen = store.revision
-            for chunk in _pieces([line for change in changes if (line := lines.of(change))]):
-                yield chunk
+            yield [line for change in changes if (line := lines.of(change)) is not None]
             if subscription.overflowed:
                 return
             if not changes and bookmarks:
-                yield lines.bookmark(seen)
+                yield [lines.bookmark(seen)]
     finally:
         subscription.close()
 

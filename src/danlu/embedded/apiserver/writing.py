@@ -29,7 +29,7 @@ from danlu.meta.patch import track_update
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 MAX_GENERATED_PREFIX = 58
 
-Make = Callable[[Object], Object]  # old -> new
+Make = Callable[[Object], Object]  # old -> new; the old one is its own to use up
 
 
 def begin(call: Call, kind: Kind) -> ServedKind:

@@ -98,10 +98,11 @@ class EndpointsController:
 
     def pods_of(self, service: Object) -> list[Object]:
         namespace, selector = objects.namespace(service), service["spec"]["selector"]
-        narrowest = min(
-            (self.pods.by_index(BY_LABEL, (namespace, key, value)) for key, value in selector.items()), key=len
-        )
-        return [pod for pod in narrowest if selector.items() <= objects.labels_of(pod).items()]
+        keys = [(namespace, key, value) for key, value in selector.items()]
+        narrowest = min(keys, key=lambda key: self.pods.index_size(BY_LABEL, key))
+        return [
+            pod for pod in self.pods.by_index(BY_LABEL, narrowest) if selector.items() <= objects.labels_of(pod).items()
+        ]
 
     async def reconcile(self, request: Request) -> Outcome | None:
         service = self.services.get(request.namespace, request.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 
 from danlu.embedded.node.eviction import DISK_PRESSURE, MEMORY_PRESSURE, is_critical
 from danlu.meta import usage
@@ -14,7 +14,11 @@ Refusal = tuple[str, str]
 """Reason and message."""
 
 
-def refusal(pod: Object, node: Object, others: Iterable[Object], pressures: set[str]) -> Refusal | None:
+Requests = Mapping[str, Quantity]
+
+
+def refusal(pod: Object, node: Object, others: Sequence[Requests], pressures: set[str]) -> Refusal | None:
+    """`others`: what each of the other pods here requests."""
     if not is_critical(pod):
         found = _pressed(pod, pressures)
         if found is not None:
@@ -24,7 +28,7 @@ def refusal(pod: Object, node: Object, others: Iterable[Object], pressures: set[
         if labels.get(name) != value:
             problem = "node(s) didn't match Pod's node affinity/selector"
             return "NodeAffinity", f"Predicate NodeAffinity failed: {problem}"
-    return _too_large(pod, node, list(others))
+    return _too_large(pod, node, others)
 
 
 def _pressed(pod: Object, pressures: set[str]) -> Refusal | None:
@@ -35,14 +39,14 @@ def _pressed(pod: Object, pressures: set[str]) -> Refusal | None:
     return None
 
 
-def _too_large(pod: Object, node: Object, others: list[Object]) -> Refusal | None:
+def _too_large(pod: Object, node: Object, others: Sequence[Requests]) -> Refusal | None:
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     most = int(parse(allocatable.get("pods", "110")).value())
     if len(others) + 1 > most:
         return "OutOfpods", _words("pods", 1, len(others), most)
     taken: dict[str, Quantity] = {}
     for other in others:
-        usage.add(taken, usage.pod_requests(other))
+        usage.add(taken, other)
     for name, asked in usage.pod_requests(pod).items():
         offered = parse(allocatable.get(name, "0"))
         used = taken.get(name, ZERO)

@@ -316,7 +316,7 @@ class Agent:
             return False
         node = self._nodes[context.node_name]
         others = [
-            other.pod
+            other.requests
             for other in self.workers.values()
             # What has ended counts no more, also while it is cleared away: the scheduler has given its place to others.
             if other is not worker and other.context.node_name == context.node_name and not other.view.finished

@@ -40,7 +40,7 @@ class _Place:
 
 
 class Hosts:
-    """`file_for` answers with a file that is current."""
+    """`file_for` answers with a file that knows this pod and all that came before it."""
 
     def __init__(self, table: ServiceTable, data_dir: str, client: Client, pods: Informer | None = None) -> None:
         self._table = table
@@ -81,7 +81,7 @@ class Hosts:
         namespace, uid = pod["metadata"]["namespace"], pod["metadata"]["uid"]
         self._namespaces.add(namespace)
         # The API hears of a pod's address when it runs; the pod itself may ask for its own name before that.
-        self._learn(pod, _place(pod))
+        is_news = self._learn(pod, _place(pod))
         aliases = pod["spec"].get("hostAliases") or []
         path = f"{self._folder}/{namespace}"
         if aliases:
@@ -89,8 +89,10 @@ class Hosts:
             lines = "".join(f"{alias['ip']} {' '.join(alias.get('hostnames') or [])}\n" for alias in aliases)
             self._aliases[uid] = (namespace, path, f"\n# Entries added by HostAliases.\n{lines}")
             os.makedirs(os.path.dirname(path), exist_ok=True)
-        if self._changed or path not in self._written:
+        if is_news or path not in self._written:
             self._write_all()
+        elif self._changed:
+            self._plan()  # what others have told since then is on its way
         return path
 
     def forget(self, pod_uid: str) -> None:

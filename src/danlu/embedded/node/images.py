@@ -174,6 +174,10 @@ class Catalogue:
     def _built_in(self) -> dict[str, Any]:
         return _read(Path(__file__).with_name("images.yaml"))
 
+    @cached_property
+    def _built_in_images(self) -> list[dict[str, Any]]:
+        return [_located(entry, Path(__file__).parent) for entry in self._built_in.get("images") or ()]
+
     def environments(self) -> dict[str, Environment]:
         found = {}
         for source in (self._built_in, self._of_user()):
@@ -184,7 +188,7 @@ class Catalogue:
     def entries(self) -> list[dict[str, Any]]:
         """All image entries, in the order in which they are asked."""
         own = [_located(entry, self._user_file.parent) for entry in self._of_user().get("images") or ()]
-        return own + [_located(entry, Path(__file__).parent) for entry in self._built_in.get("images") or ()]
+        return own + self._built_in_images
 
     def resolve(self, name: str) -> Image:
         """Raises ImageError in strict mode when nothing real stands behind the name."""

@@ -21,7 +21,9 @@ from danlu.embedded.node import kernel, sandbox, wire
 from danlu.embedded.node.sandbox import Sandbox
 
 PR_SET_PDEATHSIG = 1
-SIGNALS_TO_RESET = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
+IGNORED_BY_SHIMS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE)
+# What is ignored stays so in the program that a process becomes; handlers do not. Some come from whoever started us.
+SIGNALS_TO_RESET = {*IGNORED_BY_SHIMS, *(s for s in signal.valid_signals() if signal.getsignal(s) is signal.SIG_IGN)}
 
 
 class Spawned:

@@ -38,6 +38,7 @@ from danlu.embedded.node.publisher import Publisher
 from danlu.embedded.node.status import PodView, View
 from danlu.embedded.node.subpaths import VolumeError
 from danlu.embedded.node.traces import remove_log, remove_tree
+from danlu.meta import usage
 from danlu.meta.clock import parse_time
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import POD
@@ -55,6 +56,7 @@ class PodWorker:
         self.pod = pod
         self.context = context
         self.uid: str = pod["metadata"]["uid"]
+        self.requests = usage.pod_requests(pod)
         spec = pod["spec"]
         self._members = [
             Member(View(c["name"], rules=c), is_init, context.containers)
@@ -76,6 +78,8 @@ class PodWorker:
     # -- what the agent tells
 
     def update(self, pod: Object) -> None:
+        if pod["metadata"].get("generation") != self.pod["metadata"].get("generation"):
+            self.requests = usage.pod_requests(pod)
         self.pod = pod
         self._take_new_images(pod["spec"])
         self._take_new_sizes(pod["spec"])

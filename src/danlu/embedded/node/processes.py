@@ -21,6 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import orjson
+
 from danlu.embedded.node import wire
 from danlu.embedded.node.bootstrap import helper_command
 from danlu.embedded.node.sandbox import Capabilities
@@ -421,8 +423,8 @@ def connect(folder: Path) -> socket.socket:
 def write_whole(path: Path, content: object) -> None:
     """Whole or not at all, and for this user's eyes only: variables may be secrets."""
     new = path.with_name(path.name + ".new")
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
-        json.dump(content, file)
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(orjson.dumps(content))
     new.rename(path)
 
 

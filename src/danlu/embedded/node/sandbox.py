@@ -21,12 +21,9 @@ import contextlib
 import json
 import os
 import resource
-import shutil
 import socket
 import sys
-import tempfile
-from dataclasses import dataclass
-from typing import NotRequired, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 from danlu.embedded.node import kernel, layering
 
@@ -90,8 +87,7 @@ class SandboxError(Exception):
     """The container's surroundings could not be made; the message is for the pod's status."""
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(NamedTuple):
     mode: str  # "root", "user" or "none"
     reason: str  # one line for `danlu status`
 
@@ -138,6 +134,9 @@ def print_detected() -> None:
 
 def _attempt(mode: str) -> str:
     """ "" when a sandbox of this mode can be entered, else why not."""
+    import shutil
+    import tempfile
+
     folder = tempfile.mkdtemp(prefix="danlu-sandbox-")
     reader, writer = os.pipe()
     child = os.fork()

@@ -105,7 +105,7 @@ class Shim:
         wake_reader, wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()
         os.set_blocking(wake_reader, False)
         os.set_blocking(wake_writer, False)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        for number in making.IGNORED_BY_SHIMS:
             signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
@@ -172,7 +172,7 @@ class Shim:
     def _write(self, name: str, content: object) -> None:
         path = os.path.join(self.folder, name)
         with open(path + ".new", "w") as file:
-            json.dump(content, file)
+            file.write(json.dumps(content))  # at once: `json.dump` would go through it piece by piece
         os.rename(path + ".new", path)
 
     # -- output

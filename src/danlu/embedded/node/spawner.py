@@ -20,7 +20,7 @@ def main() -> None:
     control = socket.socket(fileno=0)
     os.set_inheritable(0, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for `danlu up`, which tells us
-    found = sandbox.detect()
+    found = _detect()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # shims need no one to wait for them
     wire.send(control, {"mode": found.mode, "reason": found.reason})
     gc.collect()
@@ -34,6 +34,20 @@ def main() -> None:
             except OSError as error:
                 answer["problem"] = str(error)
             wire.send(control, answer)
+
+
+def _detect() -> sandbox.Capabilities:
+    """In a child: what is imported for it alone would be copied at every fork."""
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        with os.fdopen(writer, "wb") as answer:
+            answer.write("\0".join(sandbox.detect()).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        mode, _, reason = answer.read().decode().partition("\0")
+    os.wait()
+    return sandbox.Capabilities(mode or "none", reason)
 
 
 def start_shim(folder: str, control: socket.socket) -> int:

@@ -29,6 +29,7 @@ from danlu.meta.wellknown import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
 
 log = logging.getLogger(__name__)
 
+SMALL = 64 * 1024  # bytes of files that are written in less time than a thread takes to be woken
 REFRESH_SECONDS = 10.0
 SHARED_MEMORY = "/dev/shm"
 
@@ -144,7 +145,10 @@ class PreparedVolumes:
             files = await volumefiles.payload(volume, self._pod, self._context, self._tokens)
             if gid is not None:
                 files = {key: atomicfiles.File(f.data, f.mode | (f.mode & 0o400) >> 3) for key, f in files.items()}
-            await asyncio.to_thread(atomicfiles.write, path, files, gid)
+            if sum(len(file.data) for file in files.values()) <= SMALL:
+                atomicfiles.write(path, files, gid)
+            else:
+                await asyncio.to_thread(atomicfiles.write, path, files, gid)
         except (volumefiles.SourceError, ApiError, OSError, ValueError) as error:
             raise _failed(name, str(error)) from error
         return _Volume(path, read_only=True)

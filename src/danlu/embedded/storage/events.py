@@ -17,7 +17,6 @@ MAX_LAG = 20_000
 # Changes kept for watchers that resume. A client that was away for longer lists again (410 Gone).
 WINDOW_CHANGES = 4_096
 WINDOW_BYTES = 8 * 1024 * 1024
-LINE = {kind: b'{"type":"%s","object":%%b}\n' % kind.encode() for kind in ("ADDED", "MODIFIED", "DELETED")}
 
 
 @dataclass(slots=True)
@@ -29,10 +28,6 @@ class Change:
     @property
     def revision(self) -> int:
         return self.stored.revision
-
-    def line(self) -> bytes:
-        """The change as one line of a watch response: bytes around bytes that are there, so nothing is kept for it."""
-        return LINE[self.type] % self.stored.raw
 
 
 class Subscription:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from danlu.client.informer import with_applied_fields_only
 from danlu.embedded.storage.events import Change, Subscription, Window
 from danlu.errors import ServiceUnavailable
 from danlu.meta.kind import Object
@@ -17,6 +18,7 @@ from danlu.meta.kind import Object
 Key = tuple[str, str]  # namespace, name
 
 
+SHARED = 256  # decoded objects that are kept for those who read them at the same time
 NO_LABELS: dict[str, str] = {}  # one for all that have none; nobody writes to it
 
 
@@ -124,6 +126,7 @@ class Store:
         self._pending: dict[tuple[str, str, str], Stored | None] = {}  # None: a delete on its way
         self._waiting: dict[int, asyncio.Future[Stored]] = {}
         self._observers: list[Callable[[Change], None]] = []
+        self._shared: dict[int, Object] = {}
         self._last_revision = 1
         self._started_at = 0
         self.revision = 1
@@ -167,6 +170,18 @@ class Store:
 
     def resources(self) -> list[str]:
         return [name for name, table in self._tables.items() if table.objects]
+
+    def shared(self, stored: Stored) -> Object:
+        """The object decoded once for all who look at this version: watchers here are told of it together.
+
+        Nobody changes it. It tells of managedFields what informers keep of them.
+        """
+        found = self._shared.get(stored.revision)
+        if found is None:
+            if len(self._shared) >= SHARED:
+                del self._shared[next(iter(self._shared))]
+            found = self._shared[stored.revision] = with_applied_fields_only(stored.obj)
+        return found
 
     # -- reading: what a write builds on
 

@@ -27,12 +27,13 @@ _BAD_PRIMITIVE = "invalid patch format of primitive list"
 _BAD_RETAIN = "invalid patch format of retainKeys"
 
 
-def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None) -> Object:
+def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None, *, use_up: bool = False) -> Object:
+    """`use_up`: the answer may be made of the object's own parts, which the caller does not need any more."""
     if schema is None:
         raise BadRequest("strategic merge patch format is not supported")
     if not isinstance(patch, dict):
         raise BadRequest("invalid JSON document")
-    return _merge_map(copy(obj), copy(patch), schema.root)
+    return _merge_map(obj if use_up else copy(obj), copy(patch), schema.root)
 
 
 def _merge_map(original: Object, patch: Object, node: Node | None) -> Object:

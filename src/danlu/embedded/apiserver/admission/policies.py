@@ -204,7 +204,7 @@ class Policies(Handler):
         if not a.namespace or a.served.key == NAMESPACE.resource:
             return None
         stored = self._store.latest(NAMESPACE.resource, "", a.namespace)
-        return stored.obj if stored is not None else None
+        return self._store.shared(stored) if stored is not None else None
 
     def _environment(
         self, a: Attributes, policy: Policy, namespace: Object | None, params: Object | None

@@ -50,10 +50,10 @@ def request_token(store: Store, tokens: ServiceAccountTokens, namespace: str, na
     stored = store.latest("serviceaccounts", namespace, name)
     if stored is None:
         raise NotFound.of("serviceaccounts", name)
-    if meta.get("uid") and meta["uid"] != stored.uid:
-        text = (
-            f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({stored.uid})"
-        )
+    account = store.shared(stored)
+    uid = account["metadata"]["uid"]
+    if meta.get("uid") and meta["uid"] != uid:
+        text = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"
         raise _conflict("TokenRequest.authentication.k8s.io", name, text)
     spec = request.get("spec") or {}
     seconds = spec.get("expirationSeconds")
@@ -69,7 +69,7 @@ def request_token(store: Store, tokens: ServiceAccountTokens, namespace: str, na
         and set(audiences) <= set(tokens.audiences)
     )
     token = tokens.issue(
-        stored.obj,
+        account,
         seconds=YEAR if extended else seconds,
         audiences=audiences,
         bound=bound,
@@ -82,7 +82,7 @@ def request_token(store: Store, tokens: ServiceAccountTokens, namespace: str, na
         "metadata": {
             "name": name,
             "namespace": namespace,
-            "uid": stored.uid,
+            "uid": uid,
             "creationTimestamp": now_rfc3339(),
         },
         "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference},
@@ -110,12 +110,12 @@ def _bound_object(store: Store, namespace: str, account: str, reference: Object)
     stored = store.latest(resource, "" if kind == "Node" else namespace, name)
     if stored is None:
         raise NotFound.of(resource, name)
-    obj = stored.obj
+    obj = store.shared(stored)
     if kind == "Pod" and (obj.get("spec") or {}).get("serviceAccountName") != account:
         raise BadRequest(
             f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.'
         )
-    if uid and uid != stored.uid:
+    if uid and uid != obj["metadata"]["uid"]:
         text = (
             f"the UID in the bound object reference ({uid}) does not match the UID in record. "
             "The object might have been deleted and then recreated"
@@ -129,7 +129,7 @@ def _node_of(store: Store, pod: Object) -> Object | None:
     if not name:
         return None
     stored = store.latest("nodes", "", name)
-    return stored.obj if stored else {"metadata": {"name": name}}
+    return store.shared(stored) if stored else {"metadata": {"name": name}}
 
 
 def _conflict(resource: str, name: str, text: str) -> Conflict:
