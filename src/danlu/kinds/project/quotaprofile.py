@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from danlu.kinds._gang.markers import SYSTEM_NAMESPACE
-from danlu.kinds.crd import FreeForm, Quantities
+from danlu.kinds.crd import Condition, FreeForm, Quantities
 from danlu.kinds.platform import PlatformKind, PrinterColumn
 from danlu.meta.kind import Kind
 
@@ -23,7 +23,7 @@ class QuotaProfileSpec(msgspec.Struct, rename="camel"):
 
 
 class QuotaProfileStatus(msgspec.Struct):
-    pass  # the projects that follow it say what is used
+    conditions: list[Condition] = []  # none yet: the projects that follow it say what is used
 
 
 PROFILE = PlatformKind(
