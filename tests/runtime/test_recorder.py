@@ -23,9 +23,8 @@ class Server:
         self.patched: list[tuple[str, Object]] = []
         self.forgotten: set[str] = set()
 
-    async def create(self, _kind: Kind, obj: Object, _namespace: str) -> Object:
+    async def post(self, _kind: Kind, obj: Object, _namespace: str) -> None:
         self.created.append(obj)
-        return obj
 
     async def patch(self, _kind: Kind, name: str, _namespace: str, body: Object) -> Object:
         if name in self.forgotten:
