@@ -23,11 +23,11 @@ class Builder:
         if CERTIFICATES.exists():
             self.environment["PIP_CERT"] = str(CERTIFICATES)
 
-    def build(self, name: str) -> str:
+    def build(self, name: str, *options: str) -> str:
         """An image of deploy/images, as its document says; what pods call it."""
         self._make_base()
         done = subprocess.run(
-            [*_outside(), str(ROOT / "scripts/build-images"), "--base", BASE, "--lean", name],
+            [*_outside(), str(ROOT / "scripts/build-images"), "--base", BASE, "--lean", *options, name],
             env={**self.environment, "BUILDER": " ".join(self._program())}, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip

@@ -40,7 +40,8 @@ def size_mb(builder: Builder, image: str) -> float:
 
 @pytest.mark.parametrize("name", PROOF)
 def test_an_image_runs_as_nobody(builder: Builder, space: Space, name: str) -> None:
-    image = builder.build(name)
+    # One of them is built twice and has to come out the same: all are made alike, and this one is the quickest.
+    image = builder.build(name, *(["--twice"] if name == "tensorboard" else []))
     assert size_mb(builder, image) - size_mb(builder, BASE) < MOST_MB[name]
     container = {
         "name": "c", "image": image, "imagePullPolicy": "Always", "securityContext": STRICT,
