@@ -43,6 +43,8 @@ def on_cluster(arguments: argparse.Namespace, work: Callable[[Client, str], Awai
             f"{found.server} does not know who you are ({error.message}); renew the token or certificate in the "
             "kubeconfig, and see whether `kubectl get namespaces` works"
         ) from error
+    except (errors.Timeout, errors.ServiceUnavailable) as error:
+        raise CommandError(f"{error.message}; the same command goes on from here once the cluster answers") from error
     except errors.ApiError as error:
         raise CommandError(error.message) from error
 
