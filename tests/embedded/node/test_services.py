@@ -278,6 +278,15 @@ async def test_hosts_file_is_rewritten_in_place(world: World, tmp_path: Path, mo
     await until(lambda: "web" not in Path(path).read_text())
     assert os.stat(path).st_ino == inode
     aliased = {**pod, "spec": {**pod["spec"], "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["a", "b"]}]}}
+    world.service("late", "127.96.0.11", 80)
+    for number, address in ((1, "127.0.0.6"), (2, "127.0.0.7"), (2, "127.0.0.8")):
+        name = f"x-{number}"
+        book.file_for(
+            {"metadata": {"name": name, "namespace": "ns", "uid": name}, "spec": {}, "status": {"podIP": address}}
+        )
+        lines = Path(path).read_text().splitlines()
+        assert {"127.96.0.11 late", "127.0.0.6 x-1"} <= set(lines)
+        assert [line for line in lines if line.endswith(f" {name}")] == [f"{address} {name}"]
     own = book.file_for(aliased)
     assert own != path
     assert "10.0.0.1 a b" in Path(own).read_text()

@@ -81,7 +81,9 @@ class Hosts:
         namespace, uid = pod["metadata"]["namespace"], pod["metadata"]["uid"]
         self._namespaces.add(namespace)
         # The API hears of a pod's address when it runs; the pod itself may ask for its own name before that.
-        is_news = self._learn(pod, _place(pod))
+        place = _place(pod)
+        is_new = pod["metadata"]["name"] not in self._places.get(namespace, ())
+        is_news = self._learn(pod, place)
         aliases = pod["spec"].get("hostAliases") or []
         path = f"{self._folder}/{namespace}"
         if aliases:
@@ -89,7 +91,9 @@ class Hosts:
             lines = "".join(f"{alias['ip']} {' '.join(alias.get('hostnames') or [])}\n" for alias in aliases)
             self._aliases[uid] = (namespace, path, f"\n# Entries added by HostAliases.\n{lines}")
             os.makedirs(os.path.dirname(path), exist_ok=True)
-        if is_news or path not in self._written:
+        if path not in self._written or (
+            is_news and not (is_new and place is not None and self._add(namespace, place))
+        ):
             self._write_all()
         elif self._changed:
             self._plan()  # what others have told since then is on its way
@@ -162,6 +166,20 @@ class Hosts:
         for namespace, path, own_lines in self._aliases.values():
             self._write(path, texts[namespace] + own_lines)
 
+    def _add(self, namespace: str, place: _Place) -> bool:
+        """Whether a new pod could be put at the end of the files: they can be long, and nearly every pod is new."""
+        key = (namespace, place.name)
+        if place.subdomain or place.hostname != place.name or self._aliases or any(self._service_lines.get(key, ())):
+            return False
+        if any(self._lines_for(other) != self._service_lines.get(other) for other in self._stale if other != key):
+            return False  # a service that came before this pod is to be found, too
+        short, full = self._lines_for(key) or (f"{place.address} {place.name}\n", "")
+        for other in self._namespaces:
+            path = f"{self._folder}/{other}"
+            if path in self._written:
+                self._write(path, self._written[path] + (short if other == namespace else "") + full)
+        return True
+
     def _text(self, namespace: str, services: Iterable[str], common: str) -> str:
         taken = {name for ns, name in self._service_lines if ns == namespace}
         pods = []
@@ -195,11 +213,13 @@ class Hosts:
     def _write(self, path: str, text: str) -> None:
         if self._written.get(path) == text:
             return
-        data = text.encode()
+        before = self._written.get(path)
+        kept = len(before) if before is not None and text.startswith(before) else 0  # all of it is ASCII
+        data = text[kept:].encode()
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            os.pwrite(fd, data, 0)
-            os.ftruncate(fd, len(data))
+            os.pwrite(fd, data, kept)
+            os.ftruncate(fd, kept + len(data))
         finally:
             os.close(fd)
         self._written[path] = text

@@ -122,7 +122,7 @@ def _as_go(given: Mapping[str, Any]) -> dict[str, Any]:
 class _Place:
     """One place in the schema that has rules at it or below it."""
 
-    __slots__ = ("converts", "fields", "items", "keys", "node", "root", "rules", "values")
+    __slots__ = ("converts", "due", "fields", "items", "keys", "node", "root", "rules", "values")
 
     def __init__(self, node: Node, *, root: bool = False) -> None:
         self.node, self.root = node, root
@@ -139,6 +139,9 @@ class _Place:
         self.items = _place(node.items) if node.items is not None else None
         self.values = _place(node.values) if node.values is not None else None
         self.keys = node.map_keys if node.list_type == "map" else ()
+        below = [*self.fields.values(), *(place for place in (self.items, self.values) if place is not None)]
+        # Whether there is a rule that has its say also about what did not change.
+        self.due: bool = any(isinstance(r, str) or r.uses_old for r in self.rules) or any(place.due for place in below)
 
     @property
     def empty(self) -> bool:
@@ -166,7 +169,7 @@ class Rules:
 
 
 def _validate(place: _Place, value: Any, old: Any, path: str, errors: list[FieldError], env: dict[str, Any]) -> None:
-    if value is None:
+    if value is None or (not place.due and old is not MISSING and value == old):
         return
     if place.rules:
         _run(place, value, old, path, errors, env)
