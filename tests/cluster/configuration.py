@@ -192,8 +192,9 @@ def _write_node(place: Place) -> None:
             "clusterDNS": [ADDRESS], "clusterDomain": DNS_NAME, "resolvConf": str(folder / "resolv.conf"),
             "podLogsDir": str(folder / "pod-logs"), "volumePluginDir": str(folder / "volume-plugins"),
             "staticPodPath": "", "serializeImagePulls": False, "nodeStatusUpdateFrequency": "2s",
-            # The machine's disk and memory are other people's too: only what would hurt pods counts.
-            "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1Gi", "imagefs.available": "1Gi"},
+            # The machine's disk and memory are other people's too: only what would hurt pods counts, while it does.
+            "evictionHard": {"memory.available": "100Mi", "nodefs.available": "500Mi", "imagefs.available": "500Mi"},
+            "evictionPressureTransitionPeriod": "5s",
             "imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
             "syncFrequency": "10s", "configMapAndSecretChangeDetectionStrategy": "Watch",
             "kubeAPIQPS": 200, "kubeAPIBurst": 400, "registryPullQPS": 0, "eventRecordQPS": 0,
