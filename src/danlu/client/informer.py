@@ -25,6 +25,7 @@ import orjson
 from danlu import errors
 from danlu.client.client import Client
 from danlu.meta.kind import Kind, Object
+from danlu.meta.objects import with_applied_fields_only
 
 log = logging.getLogger(__name__)
 
@@ -314,20 +315,6 @@ def _unpacked(kept: Kept) -> Object:
 def _key(obj: Object) -> tuple[str, str]:
     meta = obj["metadata"]
     return meta.get("namespace") or "", meta["name"]
-
-
-def with_applied_fields_only(obj: Object) -> Object:
-    meta = obj["metadata"]
-    managed = meta.get("managedFields")
-    if not managed:
-        return obj
-    applied = [entry for entry in managed if entry.get("operation") == "Apply"]
-    if len(applied) == len(managed):
-        return obj
-    slim = {name: value for name, value in meta.items() if name != "managedFields"}
-    if applied:  # never an empty list: sent back to a server it would mean that nobody owns anything
-        slim["managedFields"] = applied
-    return {**obj, "metadata": slim}
 
 
 def _version(obj: Object) -> str:

@@ -101,3 +101,18 @@ def key(obj: Object) -> tuple[str, str]:
 
 def is_deleting(obj: Object) -> bool:
     return bool((obj.get("metadata") or {}).get("deletionTimestamp"))
+
+
+def with_applied_fields_only(obj: Object) -> Object:
+    """Without the managedFields that tell of anything but applies: half of an object, and only `applying` reads any."""
+    meta = obj["metadata"]
+    managed = meta.get("managedFields")
+    if not managed:
+        return obj
+    applied = [entry for entry in managed if entry.get("operation") == "Apply"]
+    if len(applied) == len(managed):
+        return obj
+    slim = {name: value for name, value in meta.items() if name != "managedFields"}
+    if applied:  # never an empty list: sent back to a server it would mean that nobody owns anything
+        slim["managedFields"] = applied
+    return {**obj, "metadata": slim}

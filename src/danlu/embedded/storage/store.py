@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 import orjson
 
-from danlu.client.informer import with_applied_fields_only
 from danlu.embedded.storage.events import Change, Subscription, Window
 from danlu.errors import ServiceUnavailable
 from danlu.meta.kind import Object
+from danlu.meta.objects import with_applied_fields_only
 
 Key = tuple[str, str]  # namespace, name
 
