@@ -24,7 +24,7 @@ export function PodUsage({ pod }: { pod: KubeObject }) {
     <>
       <p className="quiet">{w('sampledSince', { start: dateTime(new Date(times[0]! * 1000).toISOString(), language) })}</p>
       <Chart title={w('cores')} times={times} series={lines('cpu')} format={cores} />
-      <Chart title={w('memory')} times={times} series={lines('memory')} format={bytes} />
+      <Chart binary title={w('memory')} times={times} series={lines('memory')} format={bytes} />
     </>
   )
 }

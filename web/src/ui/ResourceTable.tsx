@@ -84,7 +84,7 @@ function remembered(id: string): string[] | undefined {
 }
 
 export function ResourceTable(props: ResourceTableProps) {
-  const { id, listed, columns, leading = NO_COLUMNS, filters = NO_FILTERS, linkTo, deleting, rowActions, rowButtons, extra, batch, emptyText, expandable } = props
+  const { id, listed, columns, leading = NO_COLUMNS, linkTo, deleting, rowActions, rowButtons, extra, batch, emptyText, expandable } = props
   const w = useWords(words)
   const remove = useDelete()
   const [text, setText] = useState('')
@@ -93,6 +93,9 @@ export function ResourceTable(props: ResourceTableProps) {
   const [visible, setVisible] = useState<string[] | undefined>(() => remembered(id) ?? undefined)
   const [yamlOf, setYamlOf] = useState<KubeObject>()
   const [sorted, setSorted] = useState<Sorted>(props.defaultSort ?? { key: 'created', order: 'descend' })
+  const own = props.filters ?? NO_FILTERS
+  // Every object may have labels, so every list can be filtered by them.
+  const filters = useMemo<readonly Filter[]>(() => (own.some((filter) => filter.key === 'labels') ? own : [...own, { key: 'labels', title: w('labels'), value: labelsOf }]), [own, w])
   const shownKeys = useMemo(() => visible ?? columns.filter((column) => !column.hidden).map((column) => column.key), [visible, columns])
 
   const rows = useMemo(() => {
@@ -229,6 +232,8 @@ export function ResourceTable(props: ResourceTableProps) {
   )
 }
 
+const labelsOf = (object: KubeObject): string[] => Object.entries(object.metadata.labels ?? {}).map(([key, value]) => `${key}=${value}`)
+
 const rowKey = (object: KubeObject): string => `${object.kind ?? ''}/${keyOf(object)}`
 
 const comparing =
@@ -254,10 +259,13 @@ function RowMenu({ object, actions, onYaml, onDelete }: { object: KubeObject; ac
 }
 
 function FilterSelect({ filter, items, value, onChange }: { filter: Filter; items: readonly KubeObject[]; value: string[]; onChange: (values: string[]) => void }) {
+  // Thousands of objects are asked for their values only when somebody wants to choose.
+  const [open, setOpen] = useState(false)
   const options = useMemo(() => {
+    if (!open) return value.map((each) => ({ value: each, label: filter.label?.(each) ?? each }))
     const values = new Set(items.flatMap((object) => filter.value(object) ?? []))
     return [...values].sort().map((each) => ({ value: each, label: filter.label?.(each) ?? each }))
-  }, [items, filter])
+  }, [open, value, items, filter])
   return (
     <Select
       mode="multiple"
@@ -269,6 +277,7 @@ function FilterSelect({ filter, items, value, onChange }: { filter: Filter; item
       options={options}
       value={value}
       onChange={onChange}
+      onOpenChange={setOpen}
       popupMatchSelectWidth={false}
     />
   )

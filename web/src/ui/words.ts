@@ -158,7 +158,6 @@ export const words = defineWords({
   // keys and values
   showValues: { zh: '显示值', en: 'Show values' },
   hideValues: { zh: '隐藏值', en: 'Hide values' },
-  moreTabs: { zh: '更多标签页', en: 'More tabs' },
   list: { zh: '列表', en: 'the list' },
   showValue: { zh: '显示', en: 'Show' },
   hideValue: { zh: '隐藏', en: 'Hide' },

@@ -79,4 +79,11 @@ describe('why', () => {
   })
 
   it('leaves unknown messages alone', () => expect(byMessage('something else', 'p')).toBeUndefined())
+
+  it('tells what keeps a StatefulSet from making the pod of a notebook', () => {
+    const notebook = { kind: 'Notebook', metadata: { name: 'nb', uid: 'n' }, status: { conditions: [{ type: 'Ready', status: 'False', message: 'The notebook is being created' }] } }
+    const event = { kind: 'Event', metadata: { name: 'e' }, type: 'Warning', reason: 'FailedCreate', message: 'create Pod nb-0 failed: pods "nb-0" is forbidden: failed quota: q: must specify requests.cpu', involvedObject: { uid: 's' } }
+    expect(why(notebook, [], [event])?.parameters.message).toContain('must specify requests.cpu')
+    expect(why(notebook, [], [])?.cause.en).not.toContain('quota')
+  })
 })

@@ -48,6 +48,9 @@ function whyOwner(object: KubeObject, pods: readonly KubeObject[], events: reado
   const lost = /Pod\[([\w.-]+)\] exited with error code (\d+)/.exec(failure?.message ?? '')
   if (lost) return say('replicaLost', { pod: lost[1]!, code: lost[2]! })
   if (phase === 'Running' || isTrue(object, 'Running') || isTrue(object, 'Ready')) return undefined
+  // What makes its pods (a StatefulSet) says why it cannot; the object itself only says that there is none yet.
+  const refused = pods.length === 0 ? events.find((event) => event.reason === 'FailedCreate') : undefined
+  if (refused) return byMessage(messageOf(refused), object.metadata.name) ?? say('said', { message: messageOf(refused) })
   const waits = conditionsOf(object).find((each) => ['Running', 'Ready', 'Initialized', 'Created'].includes(each.type) && each.status === 'False' && each.message)
   if (waits?.message) return byCondition(waits.message, object.metadata.name)
   const warning = events.find((event) => event.type === 'Warning' && involvedUid(event) === object.metadata.uid)

@@ -28,7 +28,7 @@ export default function MonitorTab({ job, view }: { job: KubeObject; view: JobVi
         <>
           <p className="quiet">{ui('sampledSince', { start: dateTime(new Date(history.times[0]! * 1000).toISOString(), language) })}</p>
           <Chart title={ui('cores')} times={history.times} format={cores} series={lines(job, history, 'cpu', labels, w)} />
-          <Chart title={w('memory')} times={history.times} format={bytes} series={lines(job, history, 'memory', labels, w)} />
+          <Chart binary title={w('memory')} times={history.times} format={bytes} series={lines(job, history, 'memory', labels, w)} />
         </>
       )}
       {(

@@ -6,7 +6,7 @@ import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
 import { bytes, cores, field, KINDS, nodeUsage, quantity, useList, type KubeObject } from '../../kube'
 import { pathOf } from '../../ui/paths'
-import { ResourceTable, type Column } from '../../ui/ResourceTable'
+import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
 import { Share } from '../../ui/Share'
 import { stateOf } from '../../ui/state'
 import { StateTag } from '../../ui/StateTag'
@@ -43,5 +43,12 @@ export default function Nodes() {
       { key: 'version', title: w('version'), render: (node) => field(node, 'status.nodeInfo.kubeletVersion') },
     ]
   }, [w, pods.items, usage.data])
-  return <ResourceTable id="nodes" listed={nodes} columns={columns} linkTo={(node) => pathOf(node, namespace)} defaultSort={{ key: 'name', order: 'ascend' }} />
+  const filters = useMemo<Filter[]>(
+    () => [
+      { key: 'status', title: w('status'), value: (node) => stateOf(node).word },
+      { key: 'roles', title: w('roles'), value: rolesOf },
+    ],
+    [w],
+  )
+  return <ResourceTable id="nodes" listed={nodes} columns={columns} filters={filters} linkTo={(node) => pathOf(node, namespace)} defaultSort={{ key: 'name', order: 'ascend' }} />
 }

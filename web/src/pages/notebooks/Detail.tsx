@@ -4,7 +4,7 @@ import { useNamespace } from '../../frame/project'
 import { dateTime, useWords } from '../../i18n'
 import { field, KINDS, useList, useObject, type KubeObject } from '../../kube'
 import { Conditions } from '../../ui/Conditions'
-import { Events, useEvents } from '../../ui/Events'
+import { Events } from '../../ui/Events'
 import { LogView } from '../../ui/LogView'
 import { ObjectLinks } from '../../ui/ObjectLinks'
 import { ObjectPage } from '../../ui/ObjectPage'
@@ -12,6 +12,7 @@ import { PodUsage } from '../../ui/PodUsage'
 import { ServedButtons, servingPod } from '../../ui/ServedButtons'
 import { Summary } from '../../ui/Summary'
 import { TerminalView } from '../../ui/TerminalView'
+import { useServingEvents } from '../../ui/useServing'
 import { WhyBox } from '../../ui/WhyBox'
 import { pathOf } from '../../ui/paths'
 import { claimNamed, claimsOf, imageOf, rangesOf, sshCommands, TYPES, useOf } from './reading'
@@ -105,6 +106,6 @@ function Ssh({ notebook }: { notebook: KubeObject }) {
 }
 
 function Why({ notebook, pods, claims }: { notebook: KubeObject; pods: readonly KubeObject[]; claims: readonly KubeObject[] }) {
-  const events = useEvents(notebook.metadata.namespace, [notebook, ...pods])
-  return <WhyBox object={notebook} pods={pods} events={events.items} claims={claims} />
+  const events = useServingEvents(notebook, pods)
+  return <WhyBox object={notebook} pods={pods} events={events} claims={claims} />
 }

@@ -6,7 +6,7 @@ import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
 import { field, KINDS, useList } from '../../kube'
 import { pathOf } from '../../ui/paths'
-import { ResourceTable, type Column } from '../../ui/ResourceTable'
+import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
 import { Share } from '../../ui/Share'
 import { QueueTag } from './QueueTag'
 import { formatPart, queueState, quotaParts } from './reading'
@@ -32,8 +32,8 @@ export default function Queues() {
           const parts = quotaParts(queue)
           if (parts.length === 0) return <span className="quiet">{w('noQuota')}</span>
           return parts.map((part) => (
-            <div key={part.resource} className="row" style={{ flexWrap: 'nowrap' }}>
-              <span className="quiet">{part.resource}</span>
+            <div key={part.resource}>
+              <div className="quiet nowrap">{part.resource}</div>
               <Share label={part.resource} used={part.used} whole={part.whole} format={formatPart(part.resource)} />
             </div>
           ))
@@ -45,11 +45,19 @@ export default function Queues() {
     ],
     [w],
   )
+  const filters = useMemo<Filter[]>(
+    () => [
+      { key: 'state', title: w('state'), value: queueState, label: (value) => w(value as keyof typeof words) },
+      { key: 'preemptible', title: w('preemptible'), value: (queue) => w(field(queue, 'spec.preemptible') === false ? 'no' : 'yes') },
+    ],
+    [w],
+  )
   return (
     <ResourceTable
       id="queues"
       listed={queues}
       columns={columns}
+      filters={filters}
       linkTo={(queue) => pathOf(queue, namespace)}
       defaultSort={{ key: 'priority', order: 'descend' }}
       deleting={() => ({ consequences: w('deletes') })}

@@ -4,12 +4,13 @@ import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
 import { field, KINDS, useObject, type KubeObject } from '../../kube'
 import { Conditions } from '../../ui/Conditions'
-import { Events, useEvents } from '../../ui/Events'
+import { Events } from '../../ui/Events'
 import { LogView } from '../../ui/LogView'
 import { ObjectPage } from '../../ui/ObjectPage'
 import { pathOf } from '../../ui/paths'
 import { ServedButtons, servingPod } from '../../ui/ServedButtons'
 import { Summary } from '../../ui/Summary'
+import { useServingEvents } from '../../ui/useServing'
 import { WhyBox } from '../../ui/WhyBox'
 import { OwnerLink } from './List'
 import { filesetsOf, isKept } from './reading'
@@ -72,6 +73,6 @@ export default function Detail() {
 }
 
 function Why({ board, pods }: { board: KubeObject; pods: readonly KubeObject[] }) {
-  const events = useEvents(board.metadata.namespace, [board, ...pods])
-  return <WhyBox object={board} pods={pods} events={events.items} />
+  const events = useServingEvents(board, pods)
+  return <WhyBox object={board} pods={pods} events={events} />
 }

@@ -20,14 +20,24 @@ export interface TimeChartProps {
   series: readonly Series[]
   format?: (value: number) => string
   height?: number
+  /** lines at 512Mi, 1Gi, not at 500 million */
+  binary?: boolean
 }
 
 const LIGHT = ['#1858b8', '#b4451f', '#1a7f37', '#8b3fb5', '#007a87', '#8a5a00', '#b0256a', '#4a5563']
 const DARK = ['#7fb2ff', '#f2a65a', '#6fd08c', '#c4a7ff', '#5cc8c8', '#d9c657', '#e58fb1', '#a6adb8']
 
+const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power)
+
+/** One sample has no length. */
+const minuteAtLeast = ({ data }: UPlot): [number, number] => {
+  const [first, last] = [data[0][0] ?? 60, data[0].at(-1) ?? 60]
+  return [Math.min(first, last - 60), last]
+}
+
 const clock = (seconds: number): string => new Date(seconds * 1000).toLocaleTimeString('en-GB')
 
-export default function TimeChart({ title, times, series, format = (value) => value.toPrecision(3), height = 220 }: TimeChartProps) {
+export default function TimeChart({ title, times, series, format = (value) => value.toPrecision(3), height = 220, binary = false }: TimeChartProps) {
   const w = useWords(words)
   const host = useRef<HTMLDivElement>(null)
   const chart = useRef<UPlot>(undefined)
@@ -58,8 +68,8 @@ export default function TimeChart({ title, times, series, format = (value) => va
             value: (_: UPlot, value: number | null) => text(value),
           })),
         ],
-        scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.1, 1e-9)] } },
-        axes: [{ ...axis, values: (_, ticks) => ticks.map(clock), space: 80 }, { ...axis, size: 76, values: (_, ticks) => ticks.map(text) }],
+        scales: { x: { range: minuteAtLeast }, y: { range: (_, __, most) => [0, Math.max(most * 1.1, 1e-9)] } },
+        axes: [{ ...axis, values: (_, ticks) => ticks.map(clock), space: 80 }, { ...axis, size: 76, ...(binary ? { incrs: POWERS } : {}), values: (_, ticks) => ticks.map(text) }],
       },
       data,
       host.current!,
@@ -72,7 +82,7 @@ export default function TimeChart({ title, times, series, format = (value) => va
       made.destroy()
     }
     // eslint-disable-next-line react-hooks/exhaustive-deps -- data are set below
-  }, [shape, chosenTheme, height, title, w])
+  }, [shape, chosenTheme, height, title, binary, w])
 
   useEffect(() => chart.current?.setData(data))
 

@@ -5,7 +5,7 @@ import { yaml } from '@codemirror/lang-yaml'
 import { bracketMatching, defaultHighlightStyle, foldGutter, foldKeymap, indentOnInput, syntaxHighlighting } from '@codemirror/language'
 import { linter, lintGutter, lintKeymap, type Diagnostic } from '@codemirror/lint'
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
-import { Compartment, EditorState, type Extension } from '@codemirror/state'
+import { Compartment, EditorState, Prec, type Extension } from '@codemirror/state'
 import { oneDark } from '@codemirror/theme-one-dark'
 import { drawSelection, EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers } from '@codemirror/view'
 import { useEffect, useRef } from 'react'
@@ -23,6 +23,11 @@ export interface CodeEditorProps {
   label: string
   autoFocus?: boolean
 }
+
+// On its own grey the theme's colours are too faint to read; on the console's ground they are not.
+const DARK = Prec.high(
+  EditorView.theme({ '&': { backgroundColor: '#12161c' }, '.cm-gutters': { backgroundColor: '#12161c', color: '#a6adb8' }, '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: '#1b222c' } }, { dark: true }),
+)
 
 function diagnostics(view: EditorView, extra: readonly YamlFault[]): Diagnostic[] {
   const text = view.state.doc
@@ -68,6 +73,9 @@ export default function CodeEditor({ value, onChange, readOnly = false, faults =
     ]
     const made = new EditorView({ parent: host.current!, state: EditorState.create({ doc: value, extensions }) })
     view.current = made
+    made.scrollDOM.tabIndex = 0 // long lines are scrolled with the keyboard, too
+    made.scrollDOM.setAttribute('role', 'group')
+    made.scrollDOM.setAttribute('aria-label', label)
     if (autoFocus) made.focus()
     return () => made.destroy()
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the text is kept in step below
@@ -81,7 +89,7 @@ export default function CodeEditor({ value, onChange, readOnly = false, faults =
   }, [value, readOnly])
 
   useEffect(() => {
-    const style = chosenTheme === 'dark' ? oneDark : syntaxHighlighting(defaultHighlightStyle)
+    const style = chosenTheme === 'dark' ? [DARK, oneDark] : syntaxHighlighting(defaultHighlightStyle)
     view.current?.dispatch({ effects: parts.current.theme.reconfigure(style) })
   }, [chosenTheme, readOnly])
 
