@@ -361,5 +361,9 @@ class _Running(ExitStack):
 
     def __enter__(self) -> FakeCluster:  # type: ignore[override]
         self.callback(self._cluster.stop)
-        self._cluster.start()
+        try:
+            self._cluster.start()
+        except BaseException:
+            self.close()
+            raise
         return self._cluster
