@@ -284,7 +284,7 @@ function LabelsWidget(props: WidgetProps) {
 export function Rows({ id, count, onAdd, onRemove, render }: { id?: string; count: number; onAdd: () => void; onRemove: (index: number) => void; render: (index: number) => React.ReactNode }) {
   const w = useWords(words)
   return (
-    <div style={{ display: 'grid', gap: 8 }}>
+    <div style={{ display: 'grid', gap: 8, clear: 'both' }}>
       {Array.from({ length: count }, (_, index) => (
         <div key={index} className="row" style={{ flexWrap: 'nowrap' }}>
           {render(index)}

@@ -197,9 +197,8 @@ export function ResourceTable(props: ResourceTableProps) {
             )}
           </span>
         )}
-        <span className="grow" />
         {listed.partial && <span className="quiet" role="status">{w('loadingMore', { count: listed.items.length })}</span>}
-        {extra}
+        {extra && <span className="table-extra">{extra}</span>}
       </div>
       {fault && listed.items.length === 0 && (
         <Alert type="warning" showIcon style={{ marginBottom: 12 }} message={fault instanceof KubeError && fault.forbidden ? w('forbidden', { message: fault.message }) : messageOf(fault)} />
@@ -271,7 +270,7 @@ function FilterSelect({ filter, items, value, onChange }: { filter: Filter; item
       mode="multiple"
       allowClear
       maxTagCount="responsive"
-      style={{ minWidth: 130, maxWidth: 260 }}
+      style={{ minWidth: 118, maxWidth: 260 }}
       placeholder={filter.title}
       aria-label={filter.title}
       options={options}
