@@ -30,7 +30,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {  # what a pod asks for, wh
     ),
     "class": (
         {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "homeless"}}]},
-        'StorageClass "no-such", which does not exist (there are: local-path',
+        'StorageClass "no-such", which does not exist',
         "`kubectl get storageclass`",
     ),
     "secret": (
