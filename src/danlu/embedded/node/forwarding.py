@@ -133,7 +133,10 @@ class _Inbound(_Half):
             return
         outbound.transport.writelines(self._early)
         self._early.clear()
-        if self._ended:
+        if self._ended and outbound._ended:  # neither will hear of an end again
+            outbound.transport.close()
+            self.transport.close()
+        elif self._ended:
             outbound.transport.write_eof()
         else:
             self.transport.resume_reading()
