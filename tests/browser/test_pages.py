@@ -3,6 +3,7 @@ that nobody hopes for."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 
@@ -30,6 +31,34 @@ def test_every_list(person: Person) -> None:
         expect(person.page.get_by_role("table").or_(person.page.locator(".ant-empty")).first).to_be_visible()
         expect(person.page.locator("main")).not_to_contain_text(WRONG)
         person.accessible(key)
+        assert hidden_width(person) == 0, f"{key} is wider than a screen of 1280"
+        person.page.set_viewport_size({"width": 400, "height": 800})
+        assert hidden_width(person) == 0, f"{key} is wider than a screen of 400"
+        person.accessible(f"{key} at 400")
+        person.page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def hidden_width(person: Person) -> int:
+    """Pixels of the page or of a table that only scrolling sideways would show."""
+    return int(
+        person.page.evaluate(
+            """() => Math.max(...[document.documentElement, ...document.querySelectorAll('.ant-table-content')]
+                .map((each) => each.scrollWidth - each.clientWidth))"""
+        )
+    )
+
+
+def test_values_of_a_secret_are_shown_only_when_asked_for(person: Person, danlu: Danlu) -> None:
+    name, value = f"hidden-{person.language}", "bm9ib2R5cy1idXNpbmVzcw=="
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": {"key": value}}
+    danlu.kubectl("apply", "-f", "-", stdin=json.dumps(secret))  # kubectl keeps a copy of the value in an annotation
+    person.page.goto(f"{person.console}/build/default/secrets/{name}?tab=yaml")
+    editor = person.page.locator(".cm-content")
+    expect(editor).to_contain_text("••••••••")
+    expect(editor).not_to_contain_text(value)
+    person.accessible("a secret's YAML")
+    person.page.get_by_role("button", name=re.compile("显示值|Show values")).click()
+    expect(editor).to_contain_text(value)
 
 
 def test_landing_and_sign_in_are_accessible(new_person: Callable[[str], Person], language: str) -> None:
