@@ -1,7 +1,7 @@
 """Golden files of Notebook, TensorBoard and Project, as those of the job kinds; `--rewrite` writes them anew.
 
 Input: `now`, `object`, and of what is observed any of `children` (a list), `pod`, `missing` (["Secret/name"]),
-`activity` ({last, busy, ssh}), `settings`, `namespace`.
+`activity` ({last, busy, ssh}), `settings`, `unbound` ({claim: why}), `namespace`.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ def _reconcile(folder: str, given: dict[str, Any]) -> Any:
         [Needed(KINDS[kind], name) for kind, name in (word.split("/") for word in given.get("missing") or ())],
         _activity(given.get("activity"), now),
         "a-fresh-token",
+        given.get("unbound") or {},
         given.get("namespace"),
     )
     return reconcile(given["object"], observed, now)

@@ -15,13 +15,14 @@ from danlu.client.informer import Informer, controller_uid
 from danlu.kinds._served.keeping import keeping
 from danlu.kinds._served.observing import Activity, Observed, ServedOutcome
 from danlu.kinds._served.shape import COMPONENT, OWNER_NAME, digits
+from danlu.kinds.claims import unbound
 from danlu.kinds.platform import PlatformSettings
 from danlu.kinds.references import Needed
 from danlu.meta import conditions
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Kind, Object
 from danlu.meta.objects import copy
-from danlu.meta.wellknown import NAMESPACE, PERSISTENT_VOLUME_CLAIM, POD
+from danlu.meta.wellknown import NAMESPACE, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS
 from danlu.runtime.applying import Applier, write_status
 from danlu.runtime.controller import Controller
 from danlu.runtime.manager import Manager
@@ -76,7 +77,7 @@ class _Worker:
         own = f"{COMPONENT}={served.kind.kind.lower()}"
         self.children: dict[Kind, Informer] = {kind: manager.informer(kind, labels=own) for kind in served.owns}
         self.pods = manager.informer(POD)
-        self.claims = manager.informer(PERSISTENT_VOLUME_CLAIM)
+        self.claims, self.classes = manager.informer(PERSISTENT_VOLUME_CLAIM), manager.informer(STORAGE_CLASS)
         self.pods.add_index(f"{BY_OWNER} {served.kind.kind}", self._index_pod)
         for informer in self.children.values():
             informer.add_index(BY_CONTROLLER, controller_uid)
@@ -122,6 +123,7 @@ class _Worker:
             [need for need in self.served.needs(obj) if not await self._exists(need, request.namespace)],
             activity,
             secrets.token_hex(24),
+            unbound([pod] if pod is not None else (), self.claims, self.classes),
             namespace,
         )
         outcome = self.served.reconcile(obj, observed, now)

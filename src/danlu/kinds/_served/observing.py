@@ -30,6 +30,7 @@ class Observed:
     missing: Sequence[Needed] = ()  # what the object names and nobody has made
     activity: Activity | None = None
     fresh_token: str = ""  # a new random word, for a Secret that is not there yet
+    unbound: Mapping[str, str] = field(default_factory=dict)  # claims that wait in vain, by name: why
     namespace: Object | None = None  # its labels say what becomes of what nobody uses; None: it may not be read
 
     def child(self, kind: Kind, name: str) -> Object | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -40,11 +40,11 @@ def standing(word: str, observed: Observed, suspended: bool, refused: str = "") 
         return Standing(INITIALIZING, False, "Creating", f"The {word} is being created")
     if conditions.is_true((pod.get("status") or {}).get("conditions"), "Ready"):
         return Standing(RUNNING, True, "Ready", f"The {word} is ready to serve")
-    reason, message = trouble(pod)
+    reason, message = trouble(pod, observed.unbound)
     return Standing(INITIALIZING, False, reason or "Starting", message or f"The {word} is starting")
 
 
-def trouble(pod: Object) -> tuple[str, str]:
+def trouble(pod: Object, unbound: Mapping[str, str]) -> tuple[str, str]:
     """Why the pod does not run, in the words of whoever knows: scheduler, node, or the program's last words."""
     status = pod.get("status") or {}
     for container in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
@@ -58,7 +58,8 @@ def trouble(pod: Object) -> tuple[str, str]:
             return waiting["reason"], with_remedy(waiting["reason"], waiting.get("message") or waiting["reason"])
     scheduled = conditions.get(status.get("conditions"), "PodScheduled")
     if scheduled and scheduled.get("status") == "False":
-        return scheduled.get("reason") or "Unschedulable", scheduled.get("message") or "the pod has no node yet"
+        text = with_remedy("", scheduled.get("message") or "the pod has no node yet")
+        return scheduled.get("reason") or "Unschedulable", "; ".join(unbound.values()) or text
     return "", ""
 
 

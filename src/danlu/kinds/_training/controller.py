@@ -7,13 +7,12 @@ from datetime import datetime
 from weakref import WeakKeyDictionary
 
 from danlu.client.informer import Informer
-from danlu.kinds import references
 from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.ports import service_ports
 from danlu.kinds._training.replicas import FINISHED, phase_of
-from danlu.kinds.mending import why_unbound
-from danlu.kinds.platform import PlatformSettings, Right
-from danlu.meta import conditions, owners
+from danlu.kinds.claims import unbound
+from danlu.kinds.platform import PlatformSettings
+from danlu.meta import owners
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import EVENT, PERSISTENT_VOLUME_CLAIM, POD, SERVICE, STORAGE_CLASS
 from danlu.runtime.controller import Controller
@@ -27,13 +26,6 @@ WORKERS = 64  # most of them wait for writes, and none is to keep another job's 
 BY_PORT, ABOUT = "port", "about"
 # A pod whose volume cannot be mounted waits without a word in its status; only an event tells.
 TOLD_BY_EVENTS = "reason=FailedMount"
-
-
-# What the controller reads besides its children.
-RIGHTS = (
-    Right(("",), ("persistentvolumeclaims",), ("get", "list", "watch")),
-    Right(("storage.k8s.io",), ("storageclasses",), ("get", "list", "watch")),
-)
 
 
 def training_controller(
@@ -59,7 +51,7 @@ def training_controller(
             services=children[SERVICE],
             others=[child for other in others for child in children[other]],
             events=[event for pod in mine for event in events.by_index(ABOUT, pod["metadata"]["uid"])],
-            unbound=_unbound(mine, claims, classes),
+            unbound=unbound(mine, claims, classes),
             taken_ports=TakenPorts(uid, services, pods, bookings) if settings.shared_network else frozenset(),
             refused=refused,
             settings=settings,
@@ -120,21 +112,6 @@ class TakenPorts:
 
 # Controllers of one manager share the machine's ports.
 _BOOKINGS: WeakKeyDictionary[Manager, Bookings] = WeakKeyDictionary()
-
-
-def _unbound(pods: Iterable[Object], claims: Informer, classes: Informer) -> dict[str, str]:
-    """Looked for only when a pod has no node: most pods have one."""
-    found: dict[str, str] = {}
-    for pod in pods:
-        scheduled = conditions.get((pod.get("status") or {}).get("conditions"), "PodScheduled")
-        if scheduled is None or scheduled.get("status") != "False":
-            continue
-        for need in references.of_pod(pod["spec"]):
-            if need.kind == PERSISTENT_VOLUME_CLAIM and need.name not in found:
-                claim = claims.get(pod["metadata"]["namespace"], need.name)
-                if claim is not None and (why := why_unbound(claim, classes.list())):
-                    found[need.name] = why
-    return found
 
 
 def _ports_of(service: Object) -> list[Hashable]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from danlu.kinds import claims
 from danlu.kinds._served.controller import ServedKind, served_controller
 from danlu.kinds.notebook.activity import ask
 from danlu.kinds.notebook.reconcile import needs, reconcile
@@ -27,7 +28,8 @@ KIND = PlatformKind(
     rules=RULES,
     owns=OWNS,
     rights=(
-        Right(("",), ("pods", "persistentvolumeclaims"), ("get", "list", "watch")),
+        *claims.RIGHTS,
+        Right(("",), ("pods",), ("get", "list", "watch")),
         Right(("",), ("pods/proxy",), ("get",)),
         Right(("",), ("namespaces",), ("get",)),
         Right(("metrics.k8s.io",), ("pods",), ("get",)),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from danlu.kinds._training import gang
-from danlu.kinds._training.controller import RIGHTS, training_controller
+from danlu.kinds._training.controller import training_controller
+from danlu.kinds.claims import RIGHTS
 from danlu.kinds.platform import PlatformKind, PlatformSettings
 from danlu.kinds.pytorchjob.autoscaling import AUTOSCALER
 from danlu.kinds.pytorchjob.reconcile import PYTORCHJOB, reconcile

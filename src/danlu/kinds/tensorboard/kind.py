@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from danlu.kinds import claims
 from danlu.kinds._served.controller import ServedKind, served_controller
 from danlu.kinds.platform import PlatformKind, PlatformSettings, Right
 from danlu.kinds.tensorboard.reconcile import needs, reconcile
@@ -25,5 +26,5 @@ KIND = PlatformKind(
     columns=COLUMNS,
     rules=RULES,
     owns=OWNS,
-    rights=(Right(("",), ("pods", "persistentvolumeclaims"), ("get", "list", "watch")),),
+    rights=(*claims.RIGHTS, Right(("",), ("pods",), ("get", "list", "watch"))),
 )

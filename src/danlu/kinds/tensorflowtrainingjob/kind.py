@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from danlu.kinds._served.tensorboardspec import TENSORBOARD
 from danlu.kinds._training import gang
-from danlu.kinds._training.controller import RIGHTS, training_controller
+from danlu.kinds._training.controller import training_controller
+from danlu.kinds.claims import RIGHTS
 from danlu.kinds.platform import PlatformKind, PlatformSettings
 from danlu.kinds.tensorflowtrainingjob.reconcile import reconcile
 from danlu.kinds.tensorflowtrainingjob.schema import (
