@@ -122,9 +122,13 @@ def test_ssh_with_a_key_from_a_secret(danlu: Danlu, notebook: dict[str, Any], tm
 
     # Ports of the pod are reached through it, such as JupyterLab's.
     forward = [*words[:5], "-W", f"{get(danlu, 'pod/' + pod_name(danlu))['status']['podIP']}:8888", *options, words[-2]]
-    request = f"GET {BASE}api HTTP/1.0\r\n\r\n"
-    answer = subprocess.run(forward, input=request, capture_output=True, text=True, timeout=60)
-    assert '"version"' in answer.stdout
+    with subprocess.Popen(forward, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as through:
+        assert through.stdin is not None
+        assert through.stdout is not None
+        through.stdin.write(f"GET {BASE}api HTTP/1.0\r\n\r\n")
+        through.stdin.flush()  # and stays open: who hangs up at once gets no answer from Jupyter's server
+        answer = through.stdout.read()
+    assert '"version"' in answer
 
     stranger = tmp_path / "stranger"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(stranger)], check=True)

@@ -19,6 +19,7 @@ import sys
 import termios
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,9 @@ async def serve_with_asyncssh(asyncssh: Any) -> None:
             self.connection.set_authorized_keys(asyncssh.import_authorized_keys(public_keys()))
             return True
 
-        def connection_requested(self, *_where: Any) -> bool:
-            return True  # `ssh -L` and remote editors
+        def connection_requested(self, host: str, port: int, *_from: Any) -> Any:
+            """For `ssh -L` and remote editors. asyncssh's own never ends where the far side hangs up first."""
+            return partial(relay, host, port)
 
         def connection_lost(self, _error: Exception | None) -> None:
             Activity.touch()
@@ -172,6 +174,23 @@ async def copy(reader: Any, writer: Any) -> None:
         while chunk := await reader.read(65536):
             writer.write(chunk)
             await writer.drain()
+
+
+async def relay(host: str, port: int, reader: Any, writer: Any) -> None:
+    """Each direction ends by itself; when both have, the connection is over."""
+
+    async def carry(source: Any, sink: Any) -> None:
+        await copy(source, sink)
+        with suppress(OSError):
+            sink.write_eof()
+
+    Activity.touch()
+    with suppress(OSError):  # nothing listens there: the client sees its connection closed
+        far_reader, far_writer = await asyncio.open_connection(host, port)
+        await asyncio.gather(carry(reader, far_writer), carry(far_reader, writer))
+        far_writer.close()
+    writer.close()
+    Activity.touch()
 
 
 async def without_terminal(process: Any) -> None:
