@@ -61,8 +61,10 @@ async def test_a_notebook_is_opened_and_computes(space: Space, console: str) -> 
             assert (await browser.ask("POST", "/console/sign-in", {"token": token}))[0] == 200
             await browser.session()
             assert "42" in await computed(browser, space.name, "print(6 * 7)")
-            page = await opened(browser, space.name, "tensorboard", "curves")
-            assert "TensorBoard" in await page.text()
+            # TensorBoard's page does not come that way, and whoever opens it is told another.
+            told = await browser.visit(await browser.open_app(space.name, "tensorboard", "curves"))
+            assert told.status == 503
+            assert f"kubectl -n {space.name} port-forward service/managed-tensorboard" in await told.text()
 
 
 async def opened(browser: Browser, namespace: str, kind: str, name: str) -> aiohttp.ClientResponse:

@@ -15,7 +15,7 @@ import orjson
 from danlu.console import relaying
 from danlu.console.appnames import AppName
 from danlu.console.asgi import Header, Message, Receive, Scope, Send
-from danlu.console.finding import Place
+from danlu.console.finding import NotReady, Place
 from danlu.console.kubeapi import APP_COOKIES, KubeApi
 from danlu.console.relaying import Rewrite
 from danlu.console.sessions import Identity
@@ -105,6 +105,8 @@ class ThroughApi:
         }
         answer = _Unprefixed(prefix, token, send, visit.rewrite)
         await self._api.serve(inner, receive, answer.send, visit.identity)
+        if answer.unreached and visit.app.kind == "tensorboard":
+            raise _no_way(visit)
         if answer.unreached:
             raise relaying.NoAnswer(answer.unreached)
 
@@ -156,6 +158,17 @@ class _Unprefixed:
             return name, value
         value = value.replace(self._prefix, b"")
         return name, value.replace(self._token, b"").rstrip(b"?&") if self._token else value
+
+
+def _no_way(visit: Visit) -> NotReady:
+    """TensorBoard marks its page as `identity`, and over that a Kubernetes API server breaks off."""
+    place, app = visit.place, visit.app
+    return NotReady(
+        "NotThroughTheAPIServer",
+        f"its page does not pass an API server's proxy; `kubectl -n {app.namespace} port-forward service/{place.service} "
+        f"{place.port}`, then http://127.0.0.1:{place.port}{app.base}, or use the console inside the cluster",
+        "",
+    )
 
 
 def _status_message(body: bytes) -> str:
