@@ -163,10 +163,11 @@ class _Unprefixed:
 def _no_way(visit: Visit) -> NotReady:
     """TensorBoard marks its page as `identity`, and over that a Kubernetes API server breaks off."""
     place, app = visit.place, visit.app
+    forward = f"kubectl -n {app.namespace} port-forward service/{place.service} {place.port}"
     return NotReady(
         "NotThroughTheAPIServer",
-        f"its page does not pass an API server's proxy; `kubectl -n {app.namespace} port-forward service/{place.service} "
-        f"{place.port}`, then http://127.0.0.1:{place.port}{app.base}, or use the console inside the cluster",
+        f"its page does not pass an API server's proxy; `{forward}`, then "
+        f"http://127.0.0.1:{place.port}{app.base}, or use the console inside the cluster",
         "",
     )
 
