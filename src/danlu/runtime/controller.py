@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 STOP_S = 2.0
 DEFAULT_WORKERS = 8  # a reconcile mostly waits for writes; those of different objects share one fsync
 CROWD = 16  # objects at work at the same time, from which on …
-GATHER_S = 0.1  # … changes of one object's children are gathered for so long: many looks at once help nobody
+GATHER_S = 0.4  # … changes of one object's children are gathered for so long: many looks at once help nobody
 
 
 class Controller:
