@@ -185,12 +185,17 @@ async def relay(host: str, port: int, reader: Any, writer: Any) -> None:
             sink.write_eof()
 
     Activity.touch()
-    with suppress(OSError):  # nothing listens there: the client sees its connection closed
+    try:
         far_reader, far_writer = await asyncio.open_connection(host, port)
+    except OSError:  # nothing listens there: the client sees its connection closed
+        writer.close()
+        return
+    try:
         await asyncio.gather(carry(reader, far_writer), carry(far_reader, writer))
+    finally:  # also when the client's whole connection is lost
         far_writer.close()
-    writer.close()
-    Activity.touch()
+        writer.close()
+        Activity.touch()
 
 
 async def without_terminal(process: Any) -> None:
