@@ -18,7 +18,7 @@ OUTSIDE = "DANLU_TEST_MACHINE"  # a process in the machine's own network: builds
 class Builder:
     def __init__(self, store: Store, place: Place) -> None:
         self.store, self.place = store, place
-        self.folder = store.folder / "buildah"  # layers are kept between runs
+        self.folder = store.folder / "layers"  # of earlier builds: they are kept between runs
         self.environment = {**os.environ, "BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "overlay"}
         if CERTIFICATES.exists():
             self.environment["PIP_CERT"] = str(CERTIFICATES)
