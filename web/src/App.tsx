@@ -38,7 +38,7 @@ const routes: RouteObject[] = [
       { path: '*', element: <NotFound /> },
     ],
   },
-  { path: '*', element: <NotFound /> },
+  { path: '*', element: <main><NotFound /></main> },
 ]
 
 const queries = new QueryClient({

@@ -1,6 +1,6 @@
 /** A whole create page: 导入, 预览 YAML (both ways), the form, 创建. */
 import { App, Button, Modal, Select } from 'antd'
-import { lazy, Suspense, useState, type ReactNode } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
 import { useNavigate } from 'react-router-dom'
 import { useCrumbs } from '../frame/crumbs'
 import { useWords } from '../i18n'
@@ -49,7 +49,9 @@ export function CreatePage(props: CreatePageProps) {
   const [busy, setBusy] = useState(false)
   const [preview, setPreview] = useState(false)
   const [importing, setImporting] = useState(false)
+  const page = useRef<HTMLDivElement>(null)
   useCrumbs([list, { label: w('create') }])
+  useEffect(() => page.current?.querySelector<HTMLElement>('fieldset input')?.focus(), [])
 
   const leave = (object: KubeObject): void => (props.onCreated ? props.onCreated(object) : navigate(list.to))
   const create = async (): Promise<void> => {
@@ -79,8 +81,14 @@ export function CreatePage(props: CreatePageProps) {
     setValue(next)
     if (Object.keys(errors).length > 0) setErrors({})
   }
+  // Enter in a line of text creates, as in any form; while Chinese is being typed it only ends the word.
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const field = event.target as HTMLElement
+    const line = field instanceof HTMLInputElement && ['text', 'number'].includes(field.type) && field.closest('fieldset') && !field.closest('.ant-select')
+    if (event.key === 'Enter' && line && !event.nativeEvent.isComposing && !busy) void create()
+  }
   return (
-    <div style={{ maxWidth: 960 }}>
+    <div style={{ maxWidth: 960 }} ref={page} onKeyDown={onKeyDown}>
       <div className="page-head">
         <h1>{title}</h1>
         <span className="grow" />

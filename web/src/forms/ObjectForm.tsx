@@ -1,9 +1,10 @@
 /** Renders a form.yaml over an object. The object is the only state: what the form does not know is kept as it is. */
 import { DeleteOutlined, PlusOutlined } from '@ant-design/icons'
-import { Alert, Button, Dropdown, Form, Switch } from 'antd'
+import { Alert, Button, Form, Switch } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import { useText, useWords } from '../i18n'
 import { isQuantity, KINDS, useList } from '../kube'
+import { DropMenu } from '../ui/DropMenu'
 import { words } from '../ui/words'
 import { byMessage } from '../why/why'
 import type { FieldSpec, FormSpec, SectionSpec } from './spec'
@@ -182,9 +183,9 @@ function RepeatedSection({ section, value, onChange, example, renderField }: Rep
       ))}
       <div style={{ marginBottom: 16 }}>
         {free ? (
-          <Dropdown disabled={free.length === 0} trigger={['click']} menu={{ items: free.map((key) => ({ key, label: key, onClick: () => add(key) })) }}>
+          <DropMenu disabled={free.length === 0} menu={{ items: free.map((key) => ({ key, label: key, onClick: () => add(key) })) }}>
             <Button icon={<PlusOutlined />}>{w('addType')}</Button>
-          </Dropdown>
+          </DropMenu>
         ) : (
           <Button icon={<PlusOutlined />} onClick={() => add()}>
             {w('addType')}

@@ -65,6 +65,11 @@ export default function BuildFrame() {
     return () => window.removeEventListener('keydown', listen)
   }, [])
 
+  // What was pressed may have gone with the former page; the next Tab begins at the content, not at the top.
+  useEffect(() => {
+    if (document.activeElement === document.body) document.getElementById('content')?.focus({ preventScroll: true })
+  }, [location.pathname])
+
   const items: MenuProps['items'] = useMemo(
     () =>
       MENU.map((entry) => {
@@ -95,6 +100,9 @@ export default function BuildFrame() {
       <a href="#content" className="skip">
         {w('skip')}
       </a>
+      <div className="visually-hidden" role="status">
+        {crumbs.map((crumb) => crumb.label).join(' / ')}
+      </div>
       <Layout.Header className="frame-title">
         <Button type="text" className="narrow-only" icon={<MenuOutlined />} aria-label={w('menu')} onClick={() => setMenuOpen(true)} />
         <Link to="/" className="frame-home" aria-label={`${w('buildConsole')}: ${w('home')}`}>

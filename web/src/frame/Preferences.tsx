@@ -1,7 +1,9 @@
 /** The small things at the top right: language, theme, help, account. */
 import { BulbOutlined, GlobalOutlined, QuestionCircleOutlined, UserOutlined } from '@ant-design/icons'
-import { Button, Dropdown, Popover, Typography } from 'antd'
+import { Button, Typography } from 'antd'
 import { setLanguage, useLanguage, useWords, type Language } from '../i18n'
+import { DropMenu } from '../ui/DropMenu'
+import { DropPanel } from '../ui/DropPanel'
 import { useSession } from './session'
 import { setTheme, useThemeChoice, type ThemeChoice } from './theme'
 import { words } from './words'
@@ -10,8 +12,7 @@ export function LanguageButton() {
   const w = useWords(words)
   const chosen = useLanguage()
   return (
-    <Dropdown
-      trigger={['click']}
+    <DropMenu
       menu={{
         selectable: true,
         selectedKeys: [chosen],
@@ -25,7 +26,7 @@ export function LanguageButton() {
       <Button type="text" icon={<GlobalOutlined />} aria-label={`${w('language')}: ${chosen === 'zh' ? '中文' : 'English'}`}>
         {chosen === 'zh' ? '中文' : 'English'}
       </Button>
-    </Dropdown>
+    </DropMenu>
   )
 }
 
@@ -33,8 +34,7 @@ export function ThemeButton() {
   const w = useWords(words)
   const chosen = useThemeChoice()
   return (
-    <Dropdown
-      trigger={['click']}
+    <DropMenu
       menu={{
         selectable: true,
         selectedKeys: [chosen],
@@ -43,7 +43,7 @@ export function ThemeButton() {
       }}
     >
       <Button type="text" icon={<BulbOutlined />} aria-label={w('theme')} title={w('theme')} />
-    </Dropdown>
+    </DropMenu>
   )
 }
 
@@ -51,21 +51,21 @@ export function HelpButton() {
   const w = useWords(words)
   const { session } = useSession()
   return (
-    <Popover
-      trigger="click"
+    <DropPanel
+      label={w('help')}
       placement="bottomRight"
       title={w('help')}
-      content={
+      content={() => (
         <div style={{ maxWidth: 340 }}>
           <Typography.Paragraph>{w('helpBody')}</Typography.Paragraph>
           <Typography.Text type="secondary">
             {w('version')} {session.version}
           </Typography.Text>
         </div>
-      }
+      )}
     >
       <Button type="text" icon={<QuestionCircleOutlined />} aria-label={w('help')} title={w('help')} />
-    </Popover>
+    </DropPanel>
   )
 }
 
@@ -73,8 +73,7 @@ export function AccountButton() {
   const w = useWords(words)
   const { session, leave } = useSession()
   return (
-    <Dropdown
-      trigger={['click']}
+    <DropMenu
       menu={{
         items: [
           { key: 'who', disabled: true, label: `${w('signedInAs')} ${session.user.name}` },
@@ -84,6 +83,6 @@ export function AccountButton() {
       }}
     >
       <Button type="text" icon={<UserOutlined />} aria-label={w('account')} title={session.user.name} />
-    </Dropdown>
+    </DropMenu>
   )
 }

@@ -1,7 +1,8 @@
 import { ProjectOutlined } from '@ant-design/icons'
-import { Button, Input, List, Popover, Tag } from 'antd'
+import { Button, Input, List, Tag } from 'antd'
 import { useState } from 'react'
 import { useWords } from '../i18n'
+import { DropPanel } from '../ui/DropPanel'
 import { useProjects } from './project'
 import { words } from './words'
 
@@ -13,33 +14,28 @@ interface Props {
 
 export function ProjectSwitch({ namespace, onChoose, onManage }: Props) {
   const w = useWords(words)
-  const [open, setOpen] = useState(false)
-  const choose = (name: string): void => {
-    setOpen(false)
-    onChoose(name)
-  }
   return (
-    <Popover
-      trigger="click"
+    <DropPanel
+      label={w('switchProject')}
       placement="bottomRight"
-      open={open}
-      onOpenChange={setOpen}
-      destroyOnHidden
-      content={
+      content={(close) => (
         <Choices
           current={namespace}
-          onChoose={choose}
+          onChoose={(name) => {
+            close()
+            onChoose(name)
+          }}
           onManage={() => {
-            setOpen(false)
+            close()
             onManage()
           }}
         />
-      }
+      )}
     >
       <Button icon={<ProjectOutlined />} aria-label={`${w('switchProject')}: ${namespace}`}>
         {namespace}
       </Button>
-    </Popover>
+    </DropPanel>
   )
 }
 

@@ -1,6 +1,6 @@
 /** Sign-in stands in place of the page that was asked for, so that signing in leads back to it. */
 import { Alert, Button, Card, Form, Input, Typography } from 'antd'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { messageOf, oidcStart, signIn, type SignInWay } from '../kube'
 import { useWords } from '../i18n'
 import { LanguageButton, ThemeButton } from './Preferences'
@@ -14,6 +14,9 @@ interface Props {
 
 export default function SignIn({ ways, expired, onSignedIn }: Props) {
   const w = useWords(words)
+  useEffect(() => {
+    document.title = `${w('signIn')} · ${w('product')}`
+  }, [w])
   const [error, setError] = useState<string>()
   const [busy, setBusy] = useState(false)
   const submit = async ({ token }: { token: string }): Promise<void> => {

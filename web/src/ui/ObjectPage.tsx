@@ -69,7 +69,7 @@ export function ObjectPage({ kind, name, observed, list, tabs, actions, above, d
     <>
       <div className="page-head">
         <h1>{name}</h1>
-        {stateTag && <StateTag object={object} reason={false} />}
+        {stateTag && <span role="status"><StateTag object={object} reason={false} /></span>}
         <span className="grow" />
         {actions?.(object)}
         {deleting && !deleted && (

@@ -1,11 +1,13 @@
 /** Every list of the console: search, filters, sort, columns chooser, paging, batch delete, row actions. */
 import { MoreOutlined, SettingOutlined, SortAscendingOutlined } from '@ant-design/icons'
-import { Alert, Button, Checkbox, Dropdown, Empty, Input, Popover, Select, type MenuProps, type TableColumnType } from 'antd'
+import { Alert, Button, Checkbox, Empty, Input, Select, type MenuProps, type TableColumnType } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import { Link } from 'react-router-dom'
 import { useWords } from '../i18n'
 import { keyOf, KubeError, messageOf, type KubeObject, type Listed } from '../kube'
 import { DataTable } from './DataTable'
+import { DropMenu } from './DropMenu'
+import { DropPanel } from './DropPanel'
 import { Age } from './Time'
 import { useDelete, type Deleting } from './useDelete'
 import { words } from './words'
@@ -251,9 +253,9 @@ function RowMenu({ object, actions, onYaml, onDelete }: { object: KubeObject; ac
     ...(onDelete ? [{ key: 'delete', label: w('delete'), danger: true, onClick: onDelete }] : []),
   ]
   return (
-    <Dropdown menu={{ items }} trigger={['click']} placement="bottomRight">
+    <DropMenu menu={{ items }} placement="bottomRight">
       <Button type="text" icon={<MoreOutlined />} aria-label={`${w('more')}: ${object.metadata.name}`} />
-    </Dropdown>
+    </DropMenu>
   )
 }
 
@@ -285,10 +287,10 @@ function FilterSelect({ filter, items, value, onChange }: { filter: Filter; item
 function ColumnsButton({ columns, shown, onChange }: { columns: readonly Column[]; shown: readonly string[]; onChange: (keys: string[] | undefined) => void }) {
   const w = useWords(words)
   return (
-    <Popover
-      trigger="click"
+    <DropPanel
+      label={w('columns')}
       placement="bottomLeft"
-      content={
+      content={() => (
         <div style={{ display: 'grid', gap: 6 }}>
           {columns.map((column) => (
             <Checkbox
@@ -303,10 +305,10 @@ function ColumnsButton({ columns, shown, onChange }: { columns: readonly Column[
             {w('resetColumns')}
           </Button>
         </div>
-      }
+      )}
     >
       <Button icon={<SettingOutlined />}>{w('columns')}</Button>
-    </Popover>
+    </DropPanel>
   )
 }
 
@@ -322,11 +324,11 @@ function SortButton({ columns, sorted, onChange }: { columns: readonly Pick<Colu
     })),
   )
   return (
-    <Dropdown trigger={['click']} menu={{ items, selectedKeys: [`${sorted.key} ${sorted.order}`], style: { maxHeight: 320, overflow: 'auto' } }}>
+    <DropMenu menu={{ items, selectedKeys: [`${sorted.key} ${sorted.order}`], style: { maxHeight: 320, overflow: 'auto' } }}>
       <Button icon={<SortAscendingOutlined />}>
         {w('sorter')}
         {now ? `: ${now.title} ${sorted.order === 'ascend' ? '↑' : '↓'}` : ''}
       </Button>
-    </Dropdown>
+    </DropMenu>
   )
 }

@@ -61,6 +61,7 @@ export const words = defineWords({
   normal: { zh: '正常', en: 'Normal' },
   warning: { zh: '警告', en: 'Warning' },
   onlyWarnings: { zh: '只看警告', en: 'Warnings only' },
+  originalText: { zh: '显示原文', en: 'Original text' },
   yaml: { zh: 'YAML', en: 'YAML' },
   viewYaml: { zh: '查看 YAML', en: 'View YAML' },
   edit: { zh: '编辑', en: 'Edit' },
@@ -134,6 +135,8 @@ export const words = defineWords({
   terminal: { zh: '终端', en: 'Terminal' },
   connectingTo: { zh: '正在连接 {what}…', en: 'Connecting to {what}…' },
   terminalEnded: { zh: '会话已结束：{message}', en: 'The session has ended: {message}' },
+  leaveTerminal: { zh: '离开终端：先按 Esc，再按 Tab。', en: 'To leave the terminal, press Esc, then Tab.' },
+  leaveEditor: { zh: 'Tab 用于缩进；离开编辑器：先按 Esc，再按 Tab。', en: 'Tab indents; to leave the editor, press Esc, then Tab.' },
   reconnect: { zh: '重新连接', en: 'Connect again' },
   // charts
   metricsAbsent: { zh: '集群没有提供 metrics.k8s.io，无法显示用量。管理员安装 metrics-server 后即可看到。', en: 'The cluster does not serve metrics.k8s.io, so usage cannot be shown. It will be once an administrator installs metrics-server.' },

@@ -1,12 +1,13 @@
 /** All training jobs of a project, of every kind, in one live table. */
 import { DownOutlined } from '@ant-design/icons'
-import { Button, Dropdown } from 'antd'
+import { Button } from 'antd'
 import { useMemo } from 'react'
 import { Link } from 'react-router-dom'
 import { useCrumbs } from '../../frame/crumbs'
 import { useNamespace } from '../../frame/project'
 import { useText, useWords } from '../../i18n'
 import { bytes, cores, devices, JOB_KINDS, useLists, type KubeObject } from '../../kube'
+import { DropMenu } from '../../ui/DropMenu'
 import { pathOf } from '../../ui/paths'
 import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
 import { Pair } from '../../ui/Share'
@@ -69,14 +70,13 @@ export default function Jobs() {
       emptyText={w('noJobs')}
       expandable={expanded}
       extra={
-        <Dropdown
-          trigger={['click']}
+        <DropMenu
           menu={{ items: MENU.map(({ kind, label }) => ({ key: kind.plural, label: <Link to={`/build/${namespace}/jobs/new/${kind.plural}`}>{t(label)}</Link> })) }}
         >
           <Button type="primary">
             {w('createJob')} <DownOutlined />
           </Button>
-        </Dropdown>
+        </DropMenu>
       }
     />
   )

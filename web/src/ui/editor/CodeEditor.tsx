@@ -8,8 +8,10 @@ import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
 import { Compartment, EditorState, Prec, type Extension } from '@codemirror/state'
 import { oneDark } from '@codemirror/theme-one-dark'
 import { drawSelection, EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers } from '@codemirror/view'
-import { useEffect, useRef } from 'react'
+import { useEffect, useId, useRef } from 'react'
 import { useTheme } from '../../frame/theme'
+import { useWords } from '../../i18n'
+import { words } from '../words'
 import { parseYaml, type YamlFault } from '../yamlText'
 import { completeFromSchema, helpAt } from './schema'
 
@@ -38,6 +40,8 @@ function diagnostics(view: EditorView, extra: readonly YamlFault[]): Diagnostic[
 }
 
 export default function CodeEditor({ value, onChange, readOnly = false, faults = [], height = '60vh', label, autoFocus }: CodeEditorProps) {
+  const w = useWords(words)
+  const help = useId()
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(undefined)
   const changed = useRef(onChange)
@@ -61,7 +65,7 @@ export default function CodeEditor({ value, onChange, readOnly = false, faults =
       autocompletion({ override: [completeFromSchema], activateOnTyping: true }),
       hoverTooltip(helpAt),
       keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),
-      EditorView.contentAttributes.of({ 'aria-label': label }),
+      EditorView.contentAttributes.of({ 'aria-label': label, ...(readOnly ? {} : { 'aria-describedby': help }) }),
       EditorView.theme({ '&': { height }, '.cm-scroller': { overflow: 'auto' } }),
       EditorState.readOnly.of(readOnly),
       EditorState.tabSize.of(2),
@@ -79,7 +83,7 @@ export default function CodeEditor({ value, onChange, readOnly = false, faults =
     if (autoFocus) made.focus()
     return () => made.destroy()
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the text is kept in step below
-  }, [readOnly, height, label, autoFocus])
+  }, [readOnly, height, label, autoFocus, help])
 
   useEffect(() => {
     const shown = view.current
@@ -99,5 +103,10 @@ export default function CodeEditor({ value, onChange, readOnly = false, faults =
   }, [faults, readOnly])
 
   // Escape closes completion and search here; it must not close the dialog around and lose what was written.
-  return <div className="yaml-editor" ref={host} onKeyDown={(event) => event.key === 'Escape' && event.stopPropagation()} />
+  return (
+    <>
+      <div className="yaml-editor" ref={host} onKeyDown={(event) => event.key === 'Escape' && event.stopPropagation()} />
+      {!readOnly && <div id={help} className="quiet">{w('leaveEditor')}</div>}
+    </>
+  )
 }

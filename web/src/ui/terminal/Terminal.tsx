@@ -2,7 +2,7 @@ import { FitAddon } from '@xterm/addon-fit'
 import { Terminal as XTerm } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
 import { Button } from 'antd'
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
 import { useWords } from '../../i18n'
 import { exec } from '../../kube'
 import { words } from '../words'
@@ -16,9 +16,23 @@ export interface TerminalProps {
 
 const SHELL = ['sh', '-c', 'TERM=xterm-256color; export TERM; command -v bash >/dev/null 2>&1 && exec bash || exec sh']
 
+const LEAVING_MS = 2_000
+
+/** Tab belongs to the shell, so Escape before it says that it is meant for the page: as in the editor. */
+function leavesByTab(): (event: KeyboardEvent) => boolean {
+  let until = 0
+  return (event) => {
+    if (event.type !== 'keydown' || event.key === 'Shift') return true
+    if (event.key === 'Tab' && Date.now() < until) return false // the shell does not get it, the page does
+    until = event.key === 'Escape' ? Date.now() + LEAVING_MS : 0
+    return true
+  }
+}
+
 export default function Terminal({ namespace, pod, container, height = '60vh' }: TerminalProps) {
   const w = useWords(words)
   const host = useRef<HTMLDivElement>(null)
+  const help = useId()
   const [ended, setEnded] = useState<string>()
   const [round, setRound] = useState(0)
   const what = container ? `${pod} / ${container}` : pod
@@ -28,7 +42,10 @@ export default function Terminal({ namespace, pod, container, height = '60vh' }:
     const terminal = new XTerm({ fontSize: 13, cursorBlink: true, scrollback: 10_000, theme: { background: '#12161c' }, screenReaderMode: false })
     const fit = new FitAddon()
     terminal.loadAddon(fit)
+    terminal.attachCustomKeyEventHandler(leavesByTab())
     terminal.open(host.current!)
+    terminal.textarea?.setAttribute('aria-label', `${w('terminal')} ${what}`)
+    terminal.textarea?.setAttribute('aria-describedby', help)
     fit.fit()
     terminal.write(`${w('connectingTo', { what })}\r\n`)
     const session = exec(namespace, pod, {
@@ -68,6 +85,7 @@ export default function Terminal({ namespace, pod, container, height = '60vh' }:
         </div>
       )}
       <div className="terminal grow" ref={host} aria-label={`${w('terminal')} ${what}`} role="region" />
+      <div id={help} className="quiet">{w('leaveTerminal')}</div>
     </div>
   )
 }
