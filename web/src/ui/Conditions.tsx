@@ -3,6 +3,7 @@ import { Tag, Typography } from 'antd'
 import { useWords } from '../i18n'
 import { conditionsOf, type Condition, type KubeObject } from '../kube'
 import { DataTable } from './DataTable'
+import { SaidMessage, SaidReason, useOriginal } from './Said'
 import { Moment } from './Time'
 import { words } from './words'
 
@@ -10,9 +11,13 @@ const changedAt = (condition: Condition): string => condition.lastTransitionTime
 
 export function Conditions({ object }: { object: KubeObject }) {
   const w = useWords(words)
+  const [original, originalBox] = useOriginal()
   return (
     <section>
-      <Typography.Title level={2} style={{ fontSize: 16 }}>{w('conditions')}</Typography.Title>
+      <div className="row" style={{ justifyContent: 'space-between' }}>
+        <Typography.Title level={2} style={{ fontSize: 16, margin: '12px 0' }}>{w('conditions')}</Typography.Title>
+        {originalBox}
+      </div>
       <DataTable<Condition>
         rowKey="type"
         pagination={false}
@@ -22,8 +27,8 @@ export function Conditions({ object }: { object: KubeObject }) {
           { title: w('type'), dataIndex: 'type' },
           { title: w('status'), dataIndex: 'status', render: (value: string) => <Tag>{value}</Tag> },
           { title: w('lastChange'), render: (_, condition) => <Moment at={changedAt(condition)} /> },
-          { title: w('reason'), dataIndex: 'reason' },
-          { title: w('message'), dataIndex: 'message', render: (value: string) => <span className="break" style={{ display: 'block', minWidth: 200, maxWidth: 560 }}>{value}</span> },
+          { title: w('reason'), dataIndex: 'reason', render: (reason: string | undefined) => <SaidReason reason={reason ?? ''} /> },
+          { title: w('message'), dataIndex: 'message', render: (message: string | undefined) => <SaidMessage message={message ?? ''} original={original} /> },
         ]}
       />
     </section>

@@ -7,6 +7,7 @@ import { useWords } from '../i18n'
 import { field, KINDS, useList, type KubeObject } from '../kube'
 import { DataTable } from './DataTable'
 import { pathOf } from './paths'
+import { SaidMessage, SaidReason, useOriginal } from './Said'
 import { Moment } from './Time'
 import { words } from './words'
 
@@ -36,15 +37,19 @@ export function useEvents(namespace: string | undefined, objects?: readonly Kube
 export function Events({ namespace, objects, showObject = false, title = true }: { namespace: string | undefined; objects?: readonly KubeObject[]; showObject?: boolean; title?: boolean }) {
   const w = useWords(words)
   const [warnings, setWarnings] = useState(false)
+  const [original, originalBox] = useOriginal()
   const { items, loading } = useEvents(namespace, objects)
   const shown = warnings ? items.filter((event) => event.type === 'Warning') : items
   return (
     <section>
       <div className="row" style={{ justifyContent: 'space-between' }}>
         {title ? <Typography.Title level={2} style={{ fontSize: 16, margin: '12px 0' }}>{w('events')}</Typography.Title> : <span />}
-        <Checkbox checked={warnings} onChange={(event) => setWarnings(event.target.checked)}>
-          {w('onlyWarnings')}
-        </Checkbox>
+        <span className="row">
+          <Checkbox checked={warnings} onChange={(event) => setWarnings(event.target.checked)}>
+            {w('onlyWarnings')}
+          </Checkbox>
+          {originalBox}
+        </span>
       </div>
       <DataTable<KubeObject>
         rowKey={(event) => event.metadata.uid ?? event.metadata.name}
@@ -77,15 +82,13 @@ export function Events({ namespace, objects, showObject = false, title = true }:
                 },
               ]
             : []),
-          { title: w('reason'), dataIndex: 'reason' },
+          { title: w('reason'), render: (_, event) => <SaidReason reason={String(event.reason ?? '')} /> },
           {
             title: w('message'),
-            render: (_, event) => (
-              <span className="break" style={{ display: 'block', minWidth: 200, maxWidth: 560 }}>
-                {(event.message ?? event.note) as string}
-                {Number(event.count ?? field(event, 'series.count') ?? 1) > 1 ? ` (×${event.count ?? field(event, 'series.count')})` : ''}
-              </span>
-            ),
+            render: (_, event) => {
+              const count = Number(event.count ?? field(event, 'series.count') ?? 1)
+              return <SaidMessage message={String(event.message ?? event.note ?? '')} original={original} after={count > 1 ? ` (×${count})` : ''} />
+            },
           },
         ]}
       />

@@ -3,6 +3,7 @@ import { ClockCircleOutlined, CloseCircleFilled } from '@ant-design/icons'
 import { useQuery } from '@tanstack/react-query'
 import { useText, useWords } from '../i18n'
 import { readLog, type KubeObject } from '../kube'
+import { useSaid } from '../why/useSaid'
 import { why, type Why } from '../why/why'
 import { words } from './words'
 
@@ -16,6 +17,7 @@ export function WhyBox({ object, pods, events, claims }: { object: KubeObject; p
 function Explained({ answer, namespace }: { answer: Why; namespace: string }) {
   const w = useWords(words)
   const t = useText()
+  const parameters = useSaid().parameters(answer.parameters)
   const { log } = answer
   const tail = useQuery({
     queryKey: ['tail', namespace, log?.pod, log?.container, log?.previous],
@@ -29,8 +31,8 @@ function Explained({ answer, namespace }: { answer: Why; namespace: string }) {
         {answer.failed ? <CloseCircleFilled /> : <ClockCircleOutlined />}
       </span>
       <div className="grow">
-        <div className="break"><strong>{w('why')}:</strong> {t(answer.cause, answer.parameters)}</div>
-        <div className="break"><strong>{w('nextStep')}:</strong> {t(answer.nextStep, answer.parameters)}</div>
+        <div className="break"><strong>{w('why')}:</strong> {t(answer.cause, parameters)}</div>
+        <div className="break"><strong>{w('nextStep')}:</strong> {t(answer.nextStep, parameters)}</div>
         {tail.data && (
           <>
             <div className="quiet" style={{ marginTop: 6 }}>{w('lastLines')} ({log!.pod})</div>

@@ -5,6 +5,7 @@ import type { KubeObject } from '../../kube'
 import { StateTag } from '../../ui/StateTag'
 import { stateOf } from '../../ui/state'
 import { words as uiWords } from '../../ui/words'
+import { useSaid } from '../../why/useSaid'
 import { why } from '../../why/why'
 import './jobs.css'
 import { rolesOf } from './reading'
@@ -13,15 +14,17 @@ import { words } from './words'
 export function JobState({ job, wide = false }: { job: KubeObject; wide?: boolean }) {
   const t = useText()
   const state = stateOf(job)
+  const said = useSaid()
   const answer = why(job)
-  const cause = answer ? t(answer.cause, answer.parameters) : undefined
+  const parameters = answer && said.parameters(answer.parameters)
+  const cause = answer && t(answer.cause, parameters)
   return (
     <span className={wide ? 'job-state wide' : 'job-state'}>
       <StateTag state={state} reason={false} />
       {/* Done · Succeeded: the word of the documents, and the phase that kubectl shows */}
       {state.reason && !answer && <span className="quiet">{state.reason}</span>}
       {answer && cause && (
-        <Tooltip title={<span className="break">{`${cause}\n${t(answer.nextStep, answer.parameters)}`}</span>} styles={{ root: { maxWidth: 520 } }}>
+        <Tooltip title={<span className="break">{`${cause}\n${t(answer.nextStep, parameters)}`}</span>} styles={{ root: { maxWidth: 520 } }}>
           <span className="quiet cause" tabIndex={0}>
             {cause.split('\n')[0]}
           </span>
@@ -36,13 +39,15 @@ export function JobMore({ job }: { job: KubeObject }) {
   const w = useWords(words)
   const ui = useWords(uiWords)
   const t = useText()
+  const said = useSaid()
   const answer = why(job)
+  const parameters = answer && said.parameters(answer.parameters)
   return (
     <div style={{ display: 'grid', gap: 4 }}>
       {answer && (
         <>
-          <div className="break"><strong>{ui('why')}:</strong> {t(answer.cause, answer.parameters)}</div>
-          <div className="break"><strong>{ui('nextStep')}:</strong> {t(answer.nextStep, answer.parameters)}</div>
+          <div className="break"><strong>{ui('why')}:</strong> {t(answer.cause, parameters)}</div>
+          <div className="break"><strong>{ui('nextStep')}:</strong> {t(answer.nextStep, parameters)}</div>
         </>
       )}
       <div><strong>{w('replicas')}:</strong> {rolesOf(job).map((role) => `${role.name}: ${role.replicas}`).join(', ')}</div>
