@@ -81,11 +81,12 @@ export function CreatePage(props: CreatePageProps) {
     setValue(next)
     if (Object.keys(errors).length > 0) setErrors({})
   }
-  // Enter in a line of text creates, as in any form; while Chinese is being typed it only ends the word.
+  // Enter in a line of text creates, as in any form, and Ctrl Enter anywhere in it; while Chinese is being typed it only ends the word.
   const onKeyDown = (event: KeyboardEvent): void => {
     const field = event.target as HTMLElement
     const line = field instanceof HTMLInputElement && ['text', 'number'].includes(field.type) && field.closest('fieldset') && !field.closest('.ant-select')
-    if (event.key === 'Enter' && line && !event.nativeEvent.isComposing && !busy) void create()
+    const meant = line || (event.ctrlKey && field.closest('fieldset'))
+    if (event.key === 'Enter' && meant && !event.nativeEvent.isComposing && !busy) void create()
   }
   return (
     <div style={{ maxWidth: 960 }} ref={page} onKeyDown={onKeyDown}>
@@ -94,7 +95,7 @@ export function CreatePage(props: CreatePageProps) {
         <span className="grow" />
         <Button onClick={() => setImporting(true)}>{w('import', { kind: kind.kind })}</Button>
         <Button onClick={() => setPreview(true)}>{w('previewYaml')}</Button>
-        <Button type="primary" loading={busy} onClick={() => void create()}>
+        <Button type="primary" loading={busy} title="Ctrl Enter" aria-keyshortcuts="Control+Enter" onClick={() => void create()}>
           {w('create')}
         </Button>
       </div>

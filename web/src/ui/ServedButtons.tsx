@@ -40,20 +40,17 @@ export function ServedButtons({ kind, app, object, small = false }: ServedButton
   const suspend = (suspended: boolean): Promise<unknown> =>
     run(() => patchObject(kind, namespace, name, { spec: { suspend: suspended, ...(field(object, 'spec.runMode') ? { runMode: null } : {}) } }))
   const look = small ? ({ type: 'link', size: 'small', style: { paddingInline: 4 } } as const) : ({} as const)
-  if (suspended) {
-    return (
-      <Button {...look} loading={busy} onClick={() => void suspend(false)} aria-label={`${w('resume')} ${name}`}>
-        {w('resume')}
-      </Button>
-    )
-  }
+  // One button for both ways, so that it keeps focus while its word changes.
+  const toggle = w(suspended ? 'resume' : 'suspend')
   return (
     <>
-      <Button {...look} {...(small ? {} : { type: 'primary' as const })} disabled={!isTrue(object, 'Ready')} onClick={() => void run(() => open(namespace, app, name))} aria-label={`${w('open')} ${name}`}>
-        {w('open')}
-      </Button>
-      <Button {...look} loading={busy} onClick={() => void suspend(true)} aria-label={`${w('suspend')} ${name}`}>
-        {w('suspend')}
+      {!suspended && (
+        <Button {...look} {...(small ? {} : { type: 'primary' as const })} disabled={!isTrue(object, 'Ready')} onClick={() => void run(() => open(namespace, app, name))} aria-label={`${w('open')} ${name}`}>
+          {w('open')}
+        </Button>
+      )}
+      <Button {...look} loading={busy} onClick={() => void suspend(!suspended)} aria-label={`${toggle} ${name}`}>
+        {toggle}
       </Button>
     </>
   )

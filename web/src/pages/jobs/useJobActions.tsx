@@ -59,10 +59,11 @@ export function useJobActions(): { actions: (job: KubeObject) => Action[]; delet
         })
       const ended = hasEnded(job)
       return [
+        // One key for both ways: the button keeps focus while its word changes.
         ...(ended
           ? []
           : isPaused(job)
-            ? [{ key: 'resume', label: w('resume'), onClick: () => void run(() => patch(pausePatch(job, false)), w('resumed', { name })) }]
+            ? [{ key: 'pause', label: w('resume'), onClick: () => void run(() => patch(pausePatch(job, false)), w('resumed', { name })) }]
             : [{ key: 'pause', label: w('pause'), onClick: pause }]),
         { key: 'clone', label: w('clone'), onClick: () => navigate(`/build/${namespace}/jobs/new/${kind.plural}?from=${encodeURIComponent(name)}`) },
         ...(ended || isKubeflow(job) ? [] : [isDebugging(job) ? { key: 'debug', label: w('endDebug'), onClick: () => debug(false) } : { key: 'debug', label: w('debug'), onClick: () => debug(true) }]),
