@@ -3,7 +3,7 @@ import { Tag, Typography } from 'antd'
 import { useWords } from '../i18n'
 import { conditionsOf, type Condition, type KubeObject } from '../kube'
 import { DataTable } from './DataTable'
-import { SaidMessage, SaidReason, useOriginal } from './Said'
+import { ConditionType, SaidMessage, SaidReason, useOriginal } from './Said'
 import { Moment } from './Time'
 import { words } from './words'
 
@@ -24,7 +24,7 @@ export function Conditions({ object }: { object: KubeObject }) {
         dataSource={[...conditionsOf(object)].sort((a, b) => (changedAt(a) < changedAt(b) ? 1 : -1))}
         locale={{ emptyText: w('empty') }}
         columns={[
-          { title: w('type'), dataIndex: 'type' },
+          { title: w('type'), dataIndex: 'type', render: (type: string) => <ConditionType type={type} /> },
           { title: w('status'), dataIndex: 'status', render: (value: string) => <Tag>{value}</Tag> },
           { title: w('lastChange'), render: (_, condition) => <Moment at={changedAt(condition)} /> },
           { title: w('reason'), dataIndex: 'reason', render: (reason: string | undefined) => <SaidReason reason={reason ?? ''} /> },

@@ -17,6 +17,17 @@ export function SaidReason({ reason }: { reason: string }) {
   )
 }
 
+/** The documents call conditions by their own names; what a name means stands below. */
+export function ConditionType({ type }: { type: string }) {
+  const said = useSaid().reason(type)
+  return (
+    <>
+      {type}
+      {said !== type && <div className="quiet">{said}</div>}
+    </>
+  )
+}
+
 export function SaidMessage({ message, original, after = '' }: { message: string; original: boolean; after?: string }) {
   const said = useSaid().message(message)
   return (
