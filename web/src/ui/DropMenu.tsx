@@ -22,9 +22,11 @@ export function DropMenu({ menu, ...rest }: Props) {
         // Before the entry does its work: a dialog that it opens gives focus back to where it was then.
         onClickCapture: back,
         onKeyDownCapture: (event) => {
-          if (event.key !== 'Enter' || (event.target as HTMLElement).closest('a')) return
+          const entry = event.target as HTMLElement
+          if (event.key !== 'Enter' || entry.closest('a')) return
           event.preventDefault() // or the button, which has focus from here on, would be pressed as well
           back()
+          entry.querySelector('a')?.click()
         },
       }}
     />
