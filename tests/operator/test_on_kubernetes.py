@@ -20,6 +20,8 @@ import yaml
 from benchmarks.servers import RealControlPlane
 from tests.operator.install.conftest import Kubectl, programs
 
+from danlu.kinds import rbac, registry
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 WAIT_S = 90.0
@@ -106,6 +108,19 @@ def job(number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def of_account(name: str, real: RealControlPlane, kubectl: Kubectl, folder: Path) -> Path:
+    """A kubeconfig."""
+    known = yaml.safe_load(real.kubeconfig.read_text())
+    known["users"][0]["user"] = {"token": kubectl("create", "token", name).stdout.decode().strip()}
+    made = folder / f"{name}.yaml"
+    made.write_text(yaml.safe_dump(known))
+    return made
+
+
+def without_writing_pods(rule: dict[str, Any]) -> dict[str, Any]:
+    return {**rule, "verbs": ["get", "list", "watch"]} if rule["resources"] == ["pods"] else rule
+
+
 def pods(kubectl: Kubectl) -> dict[str, str]:
     return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in kubectl.get("pods")["items"]}
 
@@ -113,11 +128,7 @@ def pods(kubectl: Kubectl) -> dict[str, str]:
 def test_what_is_missing_is_named_with_the_command_that_mends_it(
     start: Callable[..., Replica], real: RealControlPlane, kubectl: Kubectl, tmp_path: Path
 ) -> None:
-    weak = tmp_path / "weak.yaml"
-    known = yaml.safe_load(real.kubeconfig.read_text())
-    known["users"][0]["user"] = {"token": kubectl("create", "token", "default").stdout.decode().strip()}
-    weak.write_text(yaml.safe_dump(known))
-    replica = start("weak", kubeconfig=weak)
+    replica = start("weak", kubeconfig=of_account("default", real, kubectl, tmp_path))
     (said,) = wait("it to say so", lambda: replica.said("leases.coordination.k8s.io"))
     assert "the operator's role lacks it; `danlu install` grants it" in said
     whole = start("whole", "--no-leader-election")
@@ -157,17 +168,57 @@ def test_a_replica_that_is_killed_is_replaced_and_nothing_is_doubled(
     assert 'danlu_reconcile_errors_total{kind="PyTorchJob"} 0' in metrics
 
 
+def test_a_right_that_is_taken_from_a_running_operator(
+    start: Callable[..., Replica], real: RealControlPlane, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    """The jobs that it concerns say so, with the command that mends it, until it is given back."""
+    whole = rbac.operator_role(registry.REGISTRY)
+    cut = {**whole, "rules": [without_writing_pods(rule) for rule in whole["rules"]]}
+    kubectl("apply", "-f", "-", manifest=whole)
+    kubectl("create", "serviceaccount", "robbed")
+    kubectl(
+        "create", "clusterrolebinding", "robbed", f"--clusterrole={rbac.OPERATOR}", "--serviceaccount=default:robbed"
+    )
+    options = ("--no-leader-election", "--kinds", "PyTorchJob,PyTorchTrainingJob")
+    start("robbed", *options, kubeconfig=of_account("robbed", real, kubectl, tmp_path))
+
+    def told(name: str) -> dict[str, Any]:
+        found = kubectl.get(f"pytorchjob/{name}").get("status") or {}
+        return next((one for one in found.get("conditions", ()) if one["type"] == "Blocked"), {})
+
+    kubectl("create", "-f", "-", manifest=job(100))
+    wait("its pods", lambda: {"job-100-master-0", "job-100-worker-1"} <= pods(kubectl).keys())
+    kubectl("apply", "-f", "-", manifest=cut)
+    kubectl("create", "-f", "-", manifest=job(101))
+    fewer = {"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 1}}}}
+    kubectl("patch", "pytorchjob", "job-100", "--type=merge", "-p", json.dumps(fewer))
+    said = {name: wait(f"{name} to say it", lambda name=name: told(name))["message"] for name in ("job-100", "job-101")}
+    assert 'cannot delete resource "pods"' in said["job-100"]
+    assert 'cannot create resource "pods"' in said["job-101"]
+    assert all("`danlu install`" in message for message in said.values())
+
+    def warned() -> bool:
+        found = [one for one in kubectl.get("events")["items"] if "`danlu install`" in one["message"]]
+        return {one["involvedObject"]["name"] for one in found} == said.keys()
+
+    wait("events that say it, too", warned)
+    kubectl("apply", "-f", "-", manifest=whole)
+    wait("both to be free", lambda: not told("job-100") and not told("job-101"))
+    wait(
+        "what they were to do", lambda: "job-100-worker-1" not in pods(kubectl) and "job-101-worker-1" in pods(kubectl)
+    )
+
+
 def test_a_server_that_goes_is_told_once_and_waited_for(start: Callable[..., Replica], real: RealControlPlane) -> None:
     """The last of this file: the server does not come back."""
     replica = start("patient")
     wait("it to work", lambda: replica.said("waiting for the lease") and replica.page("/readyz")[0] == 200)
     real.processes[1].kill()
     wait("it to see that", lambda: replica.page("/readyz")[0] == 503)
-    tried = 'danlu_api_requests_total{verb="update",code="none"} '
+    tried = re.compile(r'danlu_api_requests_total\{verb="(?:get|update)",code="none"\} (\d+)')
 
     def attempts() -> int:
-        found = re.search(re.escape(tried) + r"(\d+)", replica.page("/metrics")[1])
-        return int(found[1]) if found else 0
+        return sum(map(int, tried.findall(replica.page("/metrics")[1])))
 
     wait("several attempts", lambda: attempts() >= 2)
     assert len(replica.said("cannot be reached")) == 1

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from danlu import errors
-from danlu.client import config
+from danlu.client import config, informer
 from danlu.client.client import Client
 from danlu.client.transport import Query, Transport, TransportResponse
 from danlu.embedded.cluster import Cluster
@@ -131,7 +131,10 @@ class WithoutPods:
         return TransportResponse(403, {}, json.dumps(said.status()).encode())
 
 
-async def test_a_job_says_which_right_its_operator_lacks_until_it_has_it(cluster: Cluster) -> None:
+async def test_a_job_says_which_right_its_operator_lacks_until_it_has_it(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(informer, "WATCH_S", (1, 1))  # a right is looked at when a watch begins
     client = cluster.client
     await registry.install(client, KINDS)
     await client.create(PYTORCHJOB, job("early"))
@@ -161,6 +164,11 @@ async def test_a_job_says_which_right_its_operator_lacks_until_it_has_it(cluster
             return not await told()
 
         await until("the condition to go", free)
+        server.allowed = False
+        await until("a job that runs to say it", told)
+        assert (await told())["message"] == found["message"]
+        server.allowed = True
+        await until("the condition to go without a new start", free)
 
 
 async def test_a_gang_engine_that_is_not_there_is_named(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:

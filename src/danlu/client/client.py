@@ -105,8 +105,12 @@ class Client:
         fields: str = "",
         bookmarks: bool = True,
         timeout_s: int = 0,
+        opened: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[WatchEvent]:
-        """Events after `since`, until the server ends the stream. BOOKMARK events are passed on."""
+        """Events after `since`, until the server ends the stream. BOOKMARK events are passed on.
+
+        `opened` is called when the server has let us in: the first event may be long in coming.
+        """
         query = [*_selectors(labels, fields), ("watch", "true")]
         if since:
             query.append(("resourceVersion", since))
@@ -115,6 +119,7 @@ class Client:
         if timeout_s:
             query.append(("timeoutSeconds", str(timeout_s)))
         response = await self.request("GET", _path(kind, namespace), query)
+        opened()
         if response.events is not None:
             async with aclosing(cast(Any, response.events)) as batches:
                 async for batch in batches:

@@ -34,6 +34,9 @@ ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 Handler = Callable[[str, Object, Object | None], None]
 """(event type, object, what was cached before). For DELETED the object is its last state. Must not block."""
 
+OwnerHandler = Callable[[str, Object, Object | None, str], None]
+"""As `Handler`, with the name of the owner that controls the object."""
+
 IndexFunction = Callable[[Object], Iterable[Hashable]]
 
 Objects: TypeAlias = list[Object]  # spelled here because `Informer.list` hides the builtin inside the class
@@ -42,6 +45,7 @@ Kept: TypeAlias = Object | bytes  # in the cache: as it is, or packed
 
 FIRST_BACKOFF_S = 0.2
 LONGEST_BACKOFF_S = 30.0
+WATCH_S = 300, 600  # until it is asked for again: a silently dead connection is noticed, and not all at once
 PAGE = 500  # objects in one answer
 
 
@@ -67,6 +71,7 @@ class Informer:
         self._objects: dict[str, dict[str, Kept]] = {}
         self._indexes: dict[str, tuple[IndexFunction, dict[Hashable, dict[tuple[str, str], Kept]]]] = {}
         self._handlers: list[Handler] = []
+        self._owner_handlers: dict[tuple[str, str], list[OwnerHandler]] = {}
         self._synced = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -108,7 +113,16 @@ class Informer:
         """A handler that comes late is told of what is already known."""
         self._handlers.append(handler)
         for obj in self.list():
-            self._tell([handler], ADDED, obj, None)
+            self._tell(handler, ADDED, obj, None)
+
+    def add_owner_handler(self, group: str, kind: str, handler: OwnerHandler) -> None:
+        """Told only of what an object of this kind controls; a hundred kinds with children cost as much as one."""
+        if not self._owner_handlers:
+            self.add_handler(self._tell_owner)
+        self._owner_handlers.setdefault((group, kind), []).append(handler)
+        for obj in self.list():
+            for name in _owner_names(obj, (group, kind)):
+                handler(ADDED, obj, None, name)
 
     # -- running
 
@@ -162,7 +176,7 @@ class Informer:
         version = ""
         async with aclosing(cast(Any, pages)) as found:
             async for page in found:
-                self.forbidden = ""
+                self._allow()
                 version = page.resource_version
                 listed |= self._put_all(page.items)
         self._keep_only(listed, version)
@@ -176,7 +190,8 @@ class Informer:
             since=self.resource_version,
             labels=self.labels,
             fields=self.fields,
-            timeout_s=random.randint(300, 600),  # so that a silently dead connection is noticed, not all at once
+            timeout_s=random.randint(*WATCH_S),
+            opened=self._allow,
         )
         async with aclosing(cast(Any, stream)) as events:
             async for event in events:
@@ -190,6 +205,9 @@ class Informer:
         if not heard:
             await asyncio.sleep(FIRST_BACKOFF_S)  # a server that ends every watch at once must not make us spin
         return heard
+
+    def _allow(self) -> None:
+        self.forbidden = ""
 
     def _advance(self, version: str) -> None:
         """A deletion may carry the version of the object's last state: that is no reason to read on from there."""
@@ -249,7 +267,7 @@ class Informer:
         cached = self.get(meta.get("namespace"), meta["name"])
         if cached is None:
             self._store(obj, None)
-            self._tell(self._handlers, ADDED, obj, None)
+            self._tell_all(ADDED, obj, None)
             return
         if _version(cached) == _version(obj) or _newer(_version(cached), _version(obj)):
             return
@@ -258,7 +276,7 @@ class Informer:
             self._put(obj)
             return
         self._store(obj, cached)
-        self._tell(self._handlers, MODIFIED, obj, cached)
+        self._tell_all(MODIFIED, obj, cached)
 
     def _remove(self, obj: Object) -> None:
         meta = obj["metadata"]
@@ -280,7 +298,7 @@ class Informer:
             del self._objects[namespace]
         for index in self._indexes:
             self._index_one(index, cached, None, None)
-        self._tell(self._handlers, DELETED, last, cached)
+        self._tell_all(DELETED, last, cached)
 
     def _index_one(self, name: str, old: Object | None, new: Object | None, kept: Kept | None) -> None:
         values, entries = self._indexes[name]
@@ -296,12 +314,22 @@ class Informer:
             for value in values(new):
                 entries.setdefault(value, {})[_key(new)] = kept
 
-    def _tell(self, handlers: Iterable[Handler], event: str, obj: Object, old: Object | None) -> None:
-        for handler in handlers:
-            try:
-                handler(event, obj, old)
-            except Exception:  # one listener's bug is not the others' loss
-                log.exception("a handler of %s failed on %s %s", self.kind.resource, event, _key(obj))
+    def _tell_all(self, event: str, obj: Object, old: Object | None) -> None:
+        for handler in self._handlers:
+            self._tell(handler, event, obj, old)
+
+    def _tell(self, handler: Handler, event: str, obj: Object, old: Object | None) -> None:
+        try:
+            handler(event, obj, old)
+        except Exception:  # one listener's bug is not the others' loss
+            log.exception("a handler of %s failed on %s %s", self.kind.resource, event, _key(obj))
+
+    def _tell_owner(self, event: str, obj: Object, old: Object | None) -> None:
+        owner, before = _owner(obj), _owner(old) if old is not None else None
+        for one in (owner, before) if before != owner else (owner,):  # who it belonged to before must hear of it too
+            if one is not None:
+                for handler in self._owner_handlers.get(one[:2], ()):
+                    handler(event, obj, old, one[2])
 
 
 def _packed(obj: Object) -> Kept:
@@ -337,3 +365,16 @@ def owner_uids(obj: Object) -> list[Hashable]:
 def controller_uid(obj: Object) -> list[Hashable]:
     """Index function: the uid of the owner that controls the object, when there is one."""
     return [o["uid"] for o in obj["metadata"].get("ownerReferences") or () if o.get("controller")]
+
+
+def _owner(obj: Object) -> tuple[str, str, str] | None:
+    """Group, kind and name of the owner that controls it. Its version may differ from ours, its group may not."""
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            return reference["apiVersion"].rpartition("/")[0], reference["kind"], reference["name"]
+    return None
+
+
+def _owner_names(obj: Object, of: tuple[str, str]) -> list[str]:
+    owner = _owner(obj)
+    return [owner[2]] if owner is not None and owner[:2] == of else []

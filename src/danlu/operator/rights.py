@@ -1,6 +1,7 @@
 """Objects that nobody can look after because the operator may not read what it must: they say so themselves.
 
-While a kind's caches cannot be filled its controller does not run, so nobody else writes the condition meanwhile.
+While a kind's caches cannot be filled its controller does not run, so nobody else writes the condition meanwhile. From
+then on it is the controller that does (`runtime.pure`).
 """
 
 from __future__ import annotations
@@ -11,15 +12,13 @@ from danlu import errors
 from danlu.client.client import Client
 from danlu.client.informer import Informer
 from danlu.kinds.mending import with_remedy
-from danlu.meta import conditions
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Object
 from danlu.meta.objects import copy
+from danlu.runtime import blocking
 from danlu.runtime.manager import Manager
 from danlu.runtime.moments import utc_now
 
-BLOCKED, REASON = "Blocked", "MissingRight"
-OVER = ("Succeeded", "Failed", "Completed")  # conditions of a job that has ended
 COMPONENT = "danlu-operator"
 AGAIN_S = 1.0
 
@@ -29,31 +28,24 @@ async def tell_blocked(manager: Manager, objects: Informer, said: str) -> None:
     message = with_remedy("", said)
     recorder = manager.recorder(COMPONENT)
     for obj in objects.list():
-        present = (obj.get("status") or {}).get("conditions") or []
-        found = conditions.get(present, BLOCKED)
-        if any(conditions.is_true(present, type) for type in OVER) or (found and found.get("message") == message):
+        present = _conditions(obj)
+        if blocking.is_over(present) or blocking.is_told(present, message):
             continue
-        now = rfc3339(utc_now())
-        told = {"type": BLOCKED, "status": "True", "reason": REASON, "message": message}
-        # First: of a job's conditions the last one is shown as its state.
-        others = [one for one in copy(present) if one["type"] != BLOCKED]
-        told |= {"lastUpdateTime": now, "lastTransitionTime": now}
-        if await _write(manager.client, objects, obj, [told, *others]):
-            recorder.warning(obj, REASON, message)
+        if await _write(manager.client, objects, obj, blocking.told(present, message, (), rfc3339(utc_now()))):
+            recorder.warning(obj, blocking.REASON, message)
 
 
 async def tell_free(manager: Manager, objects: Informer) -> None:
     """The right is there: the condition goes."""
-    while blocked := [obj for obj in objects.list() if _is_blocked(obj)]:
+    while blocked := [obj for obj in objects.list() if blocking.is_told(_conditions(obj))]:
         for obj in blocked:
-            present = copy(obj["status"]["conditions"])
-            await _write(manager.client, objects, obj, [one for one in present if one["type"] != BLOCKED])
+            await _write(manager.client, objects, obj, blocking.freed(_conditions(obj)))
         await asyncio.sleep(AGAIN_S)  # for those that somebody else has just written
 
 
-def _is_blocked(obj: Object) -> bool:
-    found = conditions.get((obj.get("status") or {}).get("conditions"), BLOCKED)
-    return found is not None and found.get("reason") == REASON
+def _conditions(obj: Object) -> list[Object]:
+    found: list[Object] = copy((obj.get("status") or {}).get("conditions") or [])
+    return found
 
 
 async def _write(client: Client, objects: Informer, obj: Object, wanted: list[Object]) -> bool:

@@ -18,6 +18,7 @@ from danlu.meta.wellknown import POD
 from danlu.operator import rights
 from danlu.runtime.controller import Controller
 from danlu.runtime.manager import Manager
+from danlu.runtime.reconcile import Request
 
 log = logging.getLogger("danlu.operator")
 
@@ -128,6 +129,22 @@ class Supervision:
         log.info("%s: looked after", word)
         for manager in self.managers:
             await rights.tell_free(manager, manager.informer(kind.kind))
+        await self._wake_when_rights_change(kind)
+
+    async def _wake_when_rights_change(self, kind: PlatformKind) -> None:
+        """What its controller may no longer read, or may again, concerns each object; no event tells it."""
+        needed = needs(self.client, kind, self.settings)
+        known = [manager.forbidden(needed) for manager in self.managers]
+        while True:
+            await asyncio.sleep(LOOK_AGAIN_S)
+            for number, (manager, controller) in enumerate(
+                zip(self.managers, self.controllers[kind.kind.kind], strict=True)
+            ):
+                if (said := manager.forbidden(needed)) != known[number]:
+                    known[number] = said
+                    for obj in manager.informer(kind.kind).list():
+                        meta = obj["metadata"]
+                        controller.queue.add(Request(meta.get("namespace") or "", meta["name"]))
 
     async def _tell_while_forbidden(self, kind: PlatformKind) -> None:
         needed = needs(self.client, kind, self.settings)

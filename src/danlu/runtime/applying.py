@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from danlu import errors
@@ -34,10 +34,13 @@ class Applier:
         recorder: EventRecorder,
         informers: Iterable[Informer] = (),
         kinds: Iterable[Kind] = (),
+        explain: Callable[[str], str] = str,
     ) -> None:
+        """`explain` adds to a server's words what mends it."""
         self.client = client
         self.manager = manager
         self.recorder = recorder
+        self.explain = explain
         self._informers: Observed = {(i.kind.api_version, i.kind.kind): i for i in informers}
         self._kinds = {(k.api_version, k.kind): k for k in (*BUILT_IN, *kinds)}
         self._kinds.update({key: informer.kind for key, informer in self._informers.items()})
@@ -97,7 +100,7 @@ class Applier:
         return MADE
 
     def _refused(self, parent: Object, creation: Creation, error: errors.ApiError) -> Refusal:
-        self.recorder.warning(parent, creation.refused, f"Error creating: {error.message}")
+        self.recorder.warning(parent, creation.refused, f"Error creating: {self.explain(error.message)}")
         return Refusal(creation.obj, error.message)
 
     async def apply(self, wanted: Object) -> Object:

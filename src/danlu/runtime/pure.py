@@ -3,7 +3,8 @@
 `reconcile(obj, observed, now) -> Outcome` sees the object and the children it controls, by kind, as they are in the
 cache. What it returns is carried out by `applying`; what it said before is not remembered.
 
-What the server refuses to create is shown to the function in a second look, so that the status can tell of it.
+What the server refuses to create is shown to the function in a second look, so that the status can tell of it. A right
+that we lack to read, change or delete is told by a condition of ours beside what the function says (`blocking`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import TypeVar
 
 from danlu import errors
 from danlu.client.informer import controller_uid
+from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Kind, Object
+from danlu.runtime import blocking
 from danlu.runtime.applying import Applier
 from danlu.runtime.controller import DEFAULT_WORKERS, Controller
 from danlu.runtime.manager import Manager
@@ -34,6 +37,10 @@ BY_CONTROLLER = "controller"
 LONGEST_PATIENCE_S = 5.0  # while many others start
 PATIENCE_S = 1.0  # four replicas that start or end at nearly the same time are one write, not four
 RETRY_REFUSED_S = 5.0  # a quota may be raised, a name may become free: nobody tells us
+
+
+Explain = Callable[[str], str]
+"""A server's words, with what mends it behind them."""
 
 
 def children_only(_obj: Object, children: Children, _refused: Sequence[Refusal]) -> Children:
@@ -62,11 +69,14 @@ def observing_controller(
     reconcile: PureReconcile[Seen],
     *,
     workers: int = DEFAULT_WORKERS,
+    reads: Iterable[Kind] = (),
+    explain: Explain = str,
 ) -> Controller:
-    """As `pure_controller`, for a function that must see more than the children."""
+    """As `pure_controller`, for a function that must see more than the children; `reads` are the kinds of what more."""
     parents = manager.informer(kind)
     children = {child: manager.informer(child) for child in owns}
-    applier = Applier(manager.client, name, manager.recorder(name), (*children.values(), parents))
+    applier = Applier(manager.client, name, manager.recorder(name), (*children.values(), parents), explain=explain)
+    needed = {kind, *children, *reads}
 
     unwritten: dict[str, float] = {}  # by uid: when a status that may wait is to be written at the latest
     making: set[str] = set()  # by uid: whose last creations are under way
@@ -85,12 +95,24 @@ def observing_controller(
             # A mistake of ours. Whoever owns the object would wait for ever and never learn why.
             applier.recorder.warning(obj, "InternalError", f"{name} cannot handle this object: {error!r}")
             raise
-        refused += (now_refused := await applier.carry_out_children(obj, outcome))
+        over = blocking.is_over(_conditions(obj.get("status")))
+        lacking = "" if over else next(iter(manager.forbidden(needed)), "")
+        now_refused: list[Refusal] = []
+        try:
+            refused += (now_refused := await applier.carry_out_children(obj, outcome))
+        except errors.Forbidden as error:
+            if over or blocking.NO_RIGHT not in error.message:
+                applier.recorder.warning(obj, blocking.REFUSED, explain(error.message))
+                raise
+            lacking = error.message
+            # What was not done is not told either.
+            outcome = Outcome(status=dict(obj.get("status") or {}), requeue_after=RETRY_REFUSED_S)
         if now_refused:
             outcome.status = reconcile(obj, observe(obj, found, refused), manager.clock()).status
         if refused:
             outcome.patient = False
             outcome.requeue_after = min(outcome.requeue_after or RETRY_REFUSED_S, RETRY_REFUSED_S)
+        tell_lacking(obj, outcome, lacking)
         await tell(obj, outcome)
         last = [one for one in outcome.create_last if not applier.is_seen(one.obj)]  # some may have come meanwhile
         if last and not refused and uid not in making:
@@ -111,17 +133,36 @@ def observing_controller(
             making.discard(uid)
         controller.queue.add(request)  # to tell of it, or to make what has come to be wanted meanwhile
 
+    def tell_lacking(obj: Object, outcome: Outcome, said: str) -> None:
+        """Beside what the function says."""
+        status, before = outcome.status, _conditions(obj.get("status"))
+        if status is None:
+            return
+        if not said:
+            if blocking.is_told(_conditions(status)):
+                status["conditions"] = blocking.freed(_conditions(status))
+            return
+        message = explain(said)
+        status["conditions"] = blocking.told(_conditions(status), message, before, rfc3339(manager.clock()))
+        if not blocking.is_told(before, message):
+            outcome.patient = False
+            applier.recorder.warning(obj, blocking.REASON, message)
+
     async def tell(obj: Object, outcome: Outcome) -> None:
         uid = obj["metadata"]["uid"]
         if outcome.patient and outcome.status != (obj.get("status") or {}):
             now = asyncio.get_running_loop().time()
             left = unwritten.setdefault(uid, now + PATIENCE_S) - now
             if left > 0 or (left > PATIENCE_S - LONGEST_PATIENCE_S and not manager.calm()):
-                wait = max(left, PATIENCE_S / 2)
+                wait = left if left > 0 else PATIENCE_S
                 outcome.requeue_after = min(outcome.requeue_after or wait, wait)
                 return
         unwritten.pop(uid, None)
-        await applier.tell(kind, obj, outcome)
+        try:
+            await applier.tell(kind, obj, outcome)
+        except errors.Forbidden as error:
+            applier.recorder.warning(obj, blocking.REFUSED, explain(error.message))
+            raise
 
     controller = Controller(name, run, workers=workers)
     controller.watches(parents)
@@ -129,3 +170,7 @@ def observing_controller(
         informer.add_index(BY_CONTROLLER, controller_uid)
         controller.owns(informer, kind)
     return controller
+
+
+def _conditions(status: Object | None) -> Sequence[Object]:
+    return (status or {}).get("conditions") or ()

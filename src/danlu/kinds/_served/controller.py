@@ -16,6 +16,7 @@ from danlu.kinds._served.keeping import keeping
 from danlu.kinds._served.observing import Activity, Observed, ServedOutcome
 from danlu.kinds._served.shape import COMPONENT, OWNER_NAME, digits
 from danlu.kinds.claims import unbound
+from danlu.kinds.mending import with_remedy
 from danlu.kinds.platform import PlatformSettings
 from danlu.kinds.references import Needed
 from danlu.meta import conditions
@@ -183,7 +184,7 @@ class _Worker:
         except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
             # The template passed our schema and yet is no pod, or a quota is spent: whoever wrote it has to hear of it.
             log.info("%s %s: %s", self.served.kind.kind, obj["metadata"]["name"], error)
-            await self._say_refused(obj, str(error), now)
+            await self._say_refused(obj, with_remedy("", error.message), now)
             outcome.requeue_after = 30.0
             return
         if outcome.suspend:

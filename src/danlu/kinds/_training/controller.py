@@ -11,6 +11,7 @@ from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.ports import service_ports
 from danlu.kinds._training.replicas import FINISHED, phase_of
 from danlu.kinds.claims import unbound
+from danlu.kinds.mending import with_remedy
 from danlu.kinds.platform import PlatformSettings
 from danlu.meta import owners
 from danlu.meta.kind import Kind, Object
@@ -64,7 +65,12 @@ def training_controller(
             bookings.book(obj["metadata"]["uid"], {port for service in made for port in service_ports(service)})
         return outcome
 
-    controller = observing_controller(manager, name, kind, (POD, SERVICE, *others), observe, decide, workers=WORKERS)
+    controller = observing_controller(
+        *(manager, name, kind, (POD, SERVICE, *others), observe, decide),
+        workers=WORKERS,
+        reads=(EVENT, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS),
+        explain=lambda said: with_remedy("", said),
+    )
     controller.watches(events, lambda event: _owner_of_pod(event, pods, kind))
     return controller
 
