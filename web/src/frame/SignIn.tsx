@@ -1,7 +1,7 @@
 /** Sign-in stands in place of the page that was asked for, so that signing in leads back to it. */
 import { Alert, Button, Card, Form, Input, Typography } from 'antd'
 import { useEffect, useState } from 'react'
-import { messageOf, oidcStart, signIn, type SignInWay } from '../kube'
+import { KubeError, messageOf, oidcStart, signIn, type SignInWay } from '../kube'
 import { useWords } from '../i18n'
 import { LanguageButton, ThemeButton } from './Preferences'
 import { words } from './words'
@@ -26,7 +26,8 @@ export default function SignIn({ ways, expired, onSignedIn }: Props) {
       await signIn(token.trim())
       onSignedIn()
     } catch (refused) {
-      setError(w('tokenRefused', { message: messageOf(refused) }))
+      const wrong = refused instanceof KubeError && refused.code === 401
+      setError(wrong ? w('tokenWrong') : w('signInFailed', { message: messageOf(refused) }))
     } finally {
       setBusy(false)
     }

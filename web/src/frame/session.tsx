@@ -1,6 +1,6 @@
 /** Who is signed in, for all pages; leads to the sign-in page and back. */
 import { Button, Result } from 'antd'
-import { createContext, lazy, Suspense, useCallback, useContext, useEffect, useState, type ReactNode } from 'react'
+import { createContext, lazy, Suspense, useCallback, useContext, useEffect, useRef, useState, type ReactNode } from 'react'
 import { forgetAll, messageOf, onSignedOut, readSession, signOut, type Session, type SignInWay } from '../kube'
 import { useWords } from '../i18n'
 import { Waiting } from './Waiting'
@@ -26,9 +26,11 @@ type State = { session: Session } | { ways: SignInWay[]; expired: boolean } | { 
 export function SessionProvider({ children }: { children: ReactNode }) {
   const w = useWords(words)
   const [state, setState] = useState<State>()
+  const signedIn = useRef(false)
   const load = useCallback(async (expired = false) => {
     try {
       const answer = await readSession()
+      signedIn.current = !Array.isArray(answer)
       setState(Array.isArray(answer) ? { ways: answer, expired } : { session: answer })
     } catch (error) {
       setState({ error })
@@ -37,6 +39,8 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   useEffect(() => {
     void load()
     onSignedOut(() => {
+      // A wrong token is refused in the same way; who never was signed in has lost nothing.
+      if (!signedIn.current) return
       forgetAll()
       void load(true)
     })

@@ -65,7 +65,7 @@ export function podSum(spec: { containers?: Container[] } | undefined, count = 1
 }
 
 /** `nvidia.com/gpu` and its like: devices are resources with a domain in their name. */
-export const isDevice = (resource: string): boolean => resource.includes('/') && !resource.startsWith('hugepages')
+export const isDevice = (resource: string): boolean => resource.includes('/') && !/^(hugepages|count\/)/.test(resource)
 
 export const devices = (amounts: Record<string, number>): [string, number][] =>
   Object.entries(amounts).filter(([name, amount]) => isDevice(name) && amount > 0)

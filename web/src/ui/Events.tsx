@@ -34,7 +34,7 @@ export function useEvents(namespace: string | undefined, objects?: readonly Kube
   }, [listed.items, listed.loading, key])
 }
 
-export function Events({ namespace, objects, showObject = false, title = true }: { namespace: string | undefined; objects?: readonly KubeObject[]; showObject?: boolean; title?: boolean }) {
+export function Events({ namespace, objects, showObject = false, title = true, tools }: { namespace: string | undefined; objects?: readonly KubeObject[]; showObject?: boolean; title?: boolean; tools?: React.ReactNode }) {
   const w = useWords(words)
   const [warnings, setWarnings] = useState(false)
   const [original, originalBox] = useOriginal()
@@ -45,6 +45,7 @@ export function Events({ namespace, objects, showObject = false, title = true }:
       <div className="row" style={{ justifyContent: 'space-between' }}>
         {title ? <Typography.Title level={2} style={{ fontSize: 16, margin: '12px 0' }}>{w('events')}</Typography.Title> : <span />}
         <span className="row">
+          {tools}
           <Checkbox checked={warnings} onChange={(event) => setWarnings(event.target.checked)}>
             {w('onlyWarnings')}
           </Checkbox>

@@ -17,8 +17,8 @@ export function PodUsage({ pod }: { pod: KubeObject }) {
   if (times.length === 0) return <p role="status">{w(field(pod, 'status.phase') === 'Running' ? 'measuring' : 'notMeasured')}</p>
   const lines = (resource: 'cpu' | 'memory') => [
     { label: w('used'), values: of(name, resource) },
-    ...(sum.requests[resource] ? [{ label: w('request'), values: flat(sum.requests[resource]), dashed: true }] : []),
-    ...(sum.limits[resource] ? [{ label: w('limit'), values: flat(sum.limits[resource]), dashed: true }] : []),
+    ...(sum.requests[resource] ? [{ label: w('request'), values: flat(sum.requests[resource]), bound: 'request' as const }] : []),
+    ...(sum.limits[resource] ? [{ label: w('limit'), values: flat(sum.limits[resource]), bound: 'limit' as const }] : []),
   ]
   return (
     <>

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react'
-import { age, dateTime, useLanguage } from '../i18n'
+import { ago, dateTime, useLanguage } from '../i18n'
 
 // One clock for all ages of a page; each draws itself only when its words change.
 const listeners = new Set<() => void>()
@@ -21,7 +21,7 @@ function everySecond(listener: () => void): () => void {
 /** How long ago, as people say it. */
 export function Age({ since }: { since: string | undefined }) {
   const language = useLanguage()
-  const words = useSyncExternalStore(everySecond, () => (since ? age((Date.now() - Date.parse(since)) / 1000, language) : '-'))
+  const words = useSyncExternalStore(everySecond, () => (since ? ago((Date.now() - Date.parse(since)) / 1000, language) : '-'))
   if (!since) return <>-</>
   return (
     <time dateTime={since} className="nowrap" title={dateTime(since, language)}>

@@ -148,7 +148,13 @@ export const words = defineWords({
   notMeasured: { zh: '没有在运行，因此没有用量。', en: 'It is not running, so nothing is used.' },
   request: { zh: '请求量', en: 'request' },
   limit: { zh: '上限', en: 'limit' },
+  cpu: { zh: 'CPU', en: 'CPU' },
   memory: { zh: '内存', en: 'Memory' },
+  storageSize: { zh: '存储空间', en: 'Storage' },
+  ephemeralStorage: { zh: '临时存储', en: 'Temporary storage' },
+  podCount: { zh: 'Pod 数量', en: 'Pods' },
+  claimCount: { zh: '持久卷数量', en: 'Volumes' },
+  countOf: { zh: '{what} 数量', en: 'Number of {what}' },
   monitor: { zh: '资源监测', en: 'Resources' },
   // parts that come when first needed
   loadingEditor: { zh: '正在载入编辑器…', en: 'Loading the editor…' },
@@ -157,6 +163,7 @@ export const words = defineWords({
   loadingChart: { zh: '正在载入图表…', en: 'Loading the chart…' },
   loadingQuota: { zh: '正在载入配额…', en: 'Loading the quota…' },
   logConnecting: { zh: '连接中', en: 'Connecting' },
+  step: { zh: '步', en: 'Step' },
   time: { zh: '时间', en: 'Time' },
   // keys and values
   showValues: { zh: '显示值', en: 'Show values' },

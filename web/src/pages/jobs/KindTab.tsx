@@ -69,10 +69,16 @@ export function KindTab({ job, view }: { job: KubeObject; view: JobView }) {
       <div style={{ marginTop: 16 }}>
         <Conditions object={job} />
       </div>
-      <Checkbox checked={detailed} onChange={(event) => setDetailed(event.target.checked)} style={{ marginTop: 16 }}>
-        {w('detailedEvents')}
-      </Checkbox>
-      <Events namespace={job.metadata.namespace} objects={about} showObject={detailed} />
+      <Events
+        namespace={job.metadata.namespace}
+        objects={about}
+        showObject={detailed}
+        tools={
+          <Checkbox checked={detailed} onChange={(event) => setDetailed(event.target.checked)}>
+            {w('detailedEvents')}
+          </Checkbox>
+        }
+      />
     </>
   )
 }

@@ -50,7 +50,7 @@ export default function MonitorTab({ job, view }: { job: KubeObject; view: JobVi
 function lines(job: KubeObject, history: UsageHistory, resource: 'cpu' | 'memory', labels: ReadonlyMap<string, string>, w: (key: 'request' | 'limit') => string): Series[] {
   const used: Series[] = history.pods.map((name) => ({ label: labels.get(name) ?? name, values: history.of(name, resource) }))
   const bounds = boundsOf(rolesOf(job), resource).map(
-    ({ role, bound, value }): Series => ({ label: `${w(bound)} ${role}`, values: history.times.map(() => value), dashed: true }),
+    ({ role, bound, value }): Series => ({ label: `${w(bound)} ${role}`, values: history.times.map(() => value), bound }),
   )
   return [...used, ...bounds]
 }

@@ -13,6 +13,7 @@ import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
 import { stateOf } from '../../ui/state'
 import { StateTag } from '../../ui/StateTag'
 import { Summary } from '../../ui/Summary'
+import { useResourceName } from '../../ui/useResourceName'
 import { WhyBox } from '../../ui/WhyBox'
 import { allocations, amount, linesOf, NOTHING, rolesOf, type Allocation, type Line } from './allocation'
 import { words } from './words'
@@ -57,6 +58,7 @@ function Cordon({ node }: { node: KubeObject }) {
 
 function About({ node, allocation }: { node: KubeObject; allocation: Allocation }) {
   const w = useWords(words)
+  const resourceName = useResourceName()
   const taints = (field(node, 'spec.taints') ?? []) as { key: string; value?: string; effect: string }[]
   return (
     <>
@@ -77,7 +79,7 @@ function About({ node, allocation }: { node: KubeObject; allocation: Allocation 
         pagination={false}
         dataSource={linesOf(node, allocation)}
         columns={[
-          { title: w('resource'), dataIndex: 'resource' },
+          { title: w('resource'), render: (_, line) => resourceName(line.resource) },
           { title: w('capacity'), render: (_, line) => amount(line.resource, line.capacity) },
           { title: w('allocatable'), render: (_, line) => amount(line.resource, line.allocatable) },
           { title: w('allocated'), render: (_, line) => `${amount(line.resource, line.allocated)}${line.allocatable > 0 ? ` (${Math.round((line.allocated / line.allocatable) * 100)}%)` : ''}` },

@@ -7,7 +7,7 @@ import { useWords } from '../../i18n'
 import { bytes, cores, field, KINDS, nodeUsage, quantity, useList, type KubeObject } from '../../kube'
 import { pathOf } from '../../ui/paths'
 import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
-import { Share } from '../../ui/Share'
+import { Pair, Share } from '../../ui/Share'
 import { stateOf } from '../../ui/state'
 import { StateTag } from '../../ui/StateTag'
 import { allocations, gpusOf, NOTHING, rolesOf } from './allocation'
@@ -36,11 +36,11 @@ export default function Nodes() {
           return lines.length === 0 ? '-' : lines.map((line) => <Share key={line.resource} label={line.resource} used={line.allocated} whole={line.allocatable} format={String} />)
         },
       },
-      { key: 'pods', title: w('pods'), sort: (node) => of(node).pods.length, render: (node) => `${of(node).pods.length} / ${allocatable(node, 'pods')}` },
+      { key: 'pods', title: w('pods'), sort: (node) => of(node).pods.length, render: (node) => <Pair left={String(of(node).pods.length)} right={String(allocatable(node, 'pods'))} /> },
       { key: 'cpuUse', title: w('cpuUse'), render: (node) => { const own = usage.data?.get(node.metadata.name); return own ? cores(own.cpu) : '-' } },
       { key: 'memoryUse', title: w('memoryUse'), render: (node) => { const own = usage.data?.get(node.metadata.name); return own ? bytes(own.memory) : '-' } },
       { key: 'roles', title: w('roles'), render: (node) => rolesOf(node).map((role) => <Tag key={role}>{role}</Tag>), hidden: true },
-      { key: 'version', title: w('version'), render: (node) => field(node, 'status.nodeInfo.kubeletVersion') },
+      { key: 'version', title: w('version'), render: (node) => <span className="nowrap">{field(node, 'status.nodeInfo.kubeletVersion')}</span> },
     ]
   }, [w, pods.items, usage.data])
   const filters = useMemo<Filter[]>(

@@ -2,8 +2,9 @@
 import { Alert, Progress } from 'antd'
 import { useMemo } from 'react'
 import { useWords } from '../../i18n'
-import { field, isDevice, KINDS, podSum, useList, type Sum } from '../../kube'
+import { field, KINDS, podSum, useList, type Sum } from '../../kube'
 import { Waiting } from '../../frame/Waiting'
+import { useResourceName } from '../../ui/useResourceName'
 import { words as common } from '../../ui/words'
 import { bars, formatAmount, WARNING_SHARE, type Bar } from './quota'
 import { words } from './words'
@@ -47,16 +48,6 @@ function QuotaBar({ bar }: { bar: Bar }) {
       {warned && <div role="status">{bar.share >= 1 ? w('full') : w('nearly', { percent })}</div>}
     </div>
   )
-}
-
-function useResourceName(): (resource: string) => string {
-  const w = useWords(words)
-  return (resource) => {
-    const [scope, rest] = resource.startsWith('requests.') ? ['requests' as const, resource.slice(9)] : resource.startsWith('limits.') ? ['limits' as const, resource.slice(7)] : [undefined, resource]
-    const known: Record<string, string> = { cpu: w('cpu'), memory: w('memory'), pods: w('pods'), persistentvolumeclaims: w('claims'), storage: w('storageSize') }
-    const base = known[rest] ?? (isDevice(rest) && /gpu/i.test(rest) ? `GPU (${rest})` : rest)
-    return scope && rest !== 'storage' && !isDevice(rest) ? `${base} (${w(scope)})` : base
-  }
 }
 
 function Used({ namespace }: { namespace: string }) {

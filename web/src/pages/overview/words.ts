@@ -16,13 +16,7 @@ export const words = defineWords({
   used: { zh: '{used} / {hard}', en: '{used} of {hard}' },
   nearly: { zh: '已使用 {percent}%，接近上限', en: '{percent} % used, close to the limit' },
   full: { zh: '已用完：新的工作负载会被拒绝', en: 'Used up: new work will be refused' },
-  cpu: { zh: 'CPU', en: 'CPU' },
-  memory: { zh: '内存', en: 'Memory' },
   pods: { zh: 'Pod 数量', en: 'Pods' },
-  claims: { zh: '持久卷数量', en: 'Volumes' },
-  storageSize: { zh: '存储空间', en: 'Storage' },
-  requests: { zh: '请求值', en: 'requests' },
-  limits: { zh: '上限', en: 'limits' },
   mine: { zh: '本项目的用量', en: 'What this project uses' },
   sumRequests: { zh: '请求值合计', en: 'Requests together' },
 })

@@ -3,6 +3,7 @@ import { useWords } from '../../i18n'
 import type { KubeObject } from '../../kube'
 import { containerStatuses, toneOf } from '../../ui/state'
 import { StateTag } from '../../ui/StateTag'
+import { useResourceName } from '../../ui/useResourceName'
 import { containersOf, type Container } from './reading'
 import { words } from './words'
 
@@ -18,11 +19,12 @@ export function Containers({ pod }: { pod: KubeObject }) {
 
 function OneContainer({ pod, container }: { pod: KubeObject; container: Container }) {
   const w = useWords(words)
+  const resourceName = useResourceName()
   const status = containerStatuses(pod).find((each) => each.name === container.name)
   const { waiting, terminated, running } = status?.state ?? {}
   const word = waiting ? (waiting.reason ?? 'Waiting') : terminated ? (terminated.exitCode === 0 ? 'Completed' : 'Failed') : running ? 'Running' : 'Pending'
   const reason = terminated ? w('exitCode', { code: terminated.exitCode }) : undefined
-  const amounts = (of: Record<string, string> | undefined): string => Object.entries(of ?? {}).map(([name, value]) => `${name} ${value}`).join(', ') || '-'
+  const amounts = (of: Record<string, string> | undefined): string => Object.entries(of ?? {}).map(([name, value]) => `${resourceName(name)} ${value}`).join(', ') || '-'
   return (
     <section>
       <h2 style={{ fontSize: 16 }}>

@@ -7,6 +7,7 @@ import { useWords } from '../../i18n'
 import { conditionOf, field, KINDS, useList } from '../../kube'
 import { ResourceTable, type Column } from '../../ui/ResourceTable'
 import { StateTag } from '../../ui/StateTag'
+import { useResourceName } from '../../ui/useResourceName'
 import { words } from './words'
 
 export default function Projects() {
@@ -14,6 +15,7 @@ export default function Projects() {
   const namespace = useNamespace()
   const navigate = useNavigate()
   const projects = useList(KINDS.Project)
+  const resourceName = useResourceName()
   useCrumbs([{ label: w('title') }])
   const columns = useMemo<Column[]>(
     () => [
@@ -29,10 +31,13 @@ export default function Projects() {
       {
         key: 'quota',
         title: w('quota'),
-        render: (project) => Object.entries((field(project, 'spec.resourceQuota.template.spec.hard') ?? {}) as Record<string, string>).map(([name, value]) => `${name} ${value}`).join(', ') || w('none'),
+        render: (project) => {
+          const hard = Object.entries((field(project, 'spec.resourceQuota.template.spec.hard') ?? {}) as Record<string, string>)
+          return hard.length === 0 ? w('none') : hard.map(([name, value]) => <div key={name}><span className="quiet">{resourceName(name)}</span> {value}</div>)
+        },
       },
     ],
-    [w],
+    [w, resourceName],
   )
   return (
     <ResourceTable

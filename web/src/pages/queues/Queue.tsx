@@ -9,6 +9,7 @@ import { DataTable } from '../../ui/DataTable'
 import { Events } from '../../ui/Events'
 import { ObjectPage } from '../../ui/ObjectPage'
 import { Share } from '../../ui/Share'
+import { useResourceName } from '../../ui/useResourceName'
 import { StateTag } from '../../ui/StateTag'
 import { Summary } from '../../ui/Summary'
 import { QueueTag } from './QueueTag'
@@ -41,6 +42,7 @@ export default function Queue() {
 
 function About({ queue }: { queue: KubeObject }) {
   const w = useWords(words)
+  const resourceName = useResourceName()
   const who = selectorText(field(queue, 'spec.namespaceSelector'))
   const where = selectorText(field(queue, 'spec.nodeSelector'))
   return (
@@ -62,7 +64,7 @@ function About({ queue }: { queue: KubeObject }) {
             wide: true,
             value: quotaParts(queue).length === 0 ? w('noQuota') : quotaParts(queue).map((part) => (
               <div key={part.resource}>
-                <span className="quiet">{part.resource}</span> <Share label={part.resource} used={part.used} whole={part.whole} format={formatPart(part.resource)} />
+                <span className="quiet">{resourceName(part.resource)}</span> <Share label={resourceName(part.resource)} used={part.used} whole={part.whole} format={formatPart(part.resource)} />
               </div>
             )),
           },

@@ -8,6 +8,7 @@ import { field, KINDS, useList } from '../../kube'
 import { pathOf } from '../../ui/paths'
 import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
 import { Share } from '../../ui/Share'
+import { useResourceName } from '../../ui/useResourceName'
 import { QueueTag } from './QueueTag'
 import { formatPart, queueState, quotaParts } from './reading'
 import { useToggle } from './useToggle'
@@ -19,6 +20,7 @@ export default function Queues() {
   const navigate = useNavigate()
   const queues = useList(KINDS.Queue)
   const toggle = useToggle()
+  const resourceName = useResourceName()
   useCrumbs([{ label: w('title') }])
   const columns = useMemo<Column[]>(
     () => [
@@ -33,8 +35,8 @@ export default function Queues() {
           if (parts.length === 0) return <span className="quiet">{w('noQuota')}</span>
           return parts.map((part) => (
             <div key={part.resource}>
-              <div className="quiet nowrap">{part.resource}</div>
-              <Share label={part.resource} used={part.used} whole={part.whole} format={formatPart(part.resource)} />
+              <div className="quiet nowrap">{resourceName(part.resource)}</div>
+              <Share label={resourceName(part.resource)} used={part.used} whole={part.whole} format={formatPart(part.resource)} />
             </div>
           ))
         },
@@ -43,7 +45,7 @@ export default function Queues() {
       { key: 'groups', title: w('groups'), render: (queue) => field(queue, 'status.podGroups.total') ?? 0 },
       { key: 'maxDuration', title: w('maxDuration'), render: (queue) => field(queue, 'spec.maxDuration') ?? '-' },
     ],
-    [w],
+    [w, resourceName],
   )
   const filters = useMemo<Filter[]>(
     () => [

@@ -31,7 +31,7 @@ export default function List() {
     () => [
       { key: 'phase', title: w('phase'), sort: (claim) => field(claim, 'status.phase') ?? '', render: (claim) => <StateTag object={claim} /> },
       { key: 'size', title: w('size'), sort: (claim) => quantity(sizeOf(claim)), render: sizeOf },
-      { key: 'accessModes', title: w('accessModes'), render: (claim) => ((field(claim, 'spec.accessModes') ?? []) as string[]).join(', ') },
+      { key: 'accessModes', title: w('accessModes'), render: (claim) => ((field(claim, 'spec.accessModes') ?? []) as string[]).map((mode) => <div key={mode} className="nowrap">{mode}</div>) },
       { key: 'class', title: w('storageClass'), sort: (claim) => field(claim, 'spec.storageClassName') ?? '', render: (claim) => field(claim, 'spec.storageClassName') ?? '-' },
       { key: 'users', title: w('usedBy'), render: (claim) => <ObjectLinks objects={podsUsing(claim, pods.items)} namespace={namespace} none={w('nobody')} /> },
     ],

@@ -26,6 +26,7 @@ export const words = defineWords({
   cancel: { zh: '取消', en: 'Cancel' },
   refresh: { zh: '刷新', en: 'Refresh' },
   empty: { zh: '空文件夹', en: 'An empty folder' },
+  nothingInIt: { zh: '空文件', en: 'An empty file' },
   failed: { zh: '没有成功：{message}', en: 'That did not work: {message}' },
   badName: { zh: '名称不能为空，也不能含有 /', en: 'A name is not empty and has no / in it' },
   root: { zh: '持久卷', en: 'Volume' },
