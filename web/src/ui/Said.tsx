@@ -8,12 +8,11 @@ import { words } from './words'
 /** The word itself stands below: documents and searches know it by that. */
 export function SaidReason({ reason }: { reason: string }) {
   const said = useSaid().reason(reason)
-  if (said === reason) return <>{reason}</>
   return (
-    <>
+    <div className="nowrap">
       {said}
-      <div className="quiet" lang="en">{reason}</div>
-    </>
+      {said !== reason && <div className="quiet" lang="en">{reason}</div>}
+    </div>
   )
 }
 
@@ -21,10 +20,10 @@ export function SaidReason({ reason }: { reason: string }) {
 export function ConditionType({ type }: { type: string }) {
   const said = useSaid().reason(type)
   return (
-    <>
+    <div className="nowrap">
       {type}
       {said !== type && <div className="quiet">{said}</div>}
-    </>
+    </div>
   )
 }
 

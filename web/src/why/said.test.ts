@@ -31,7 +31,7 @@ describe('what the controllers say', () => {
 describe('what a cluster says', () => {
   it.each([
     ['Successfully assigned demo/mnist-0 to big', '已将 mnist-0 调度到节点 big'],
-    ['0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.', '3 个节点中有 0 个可用：1 个节点有不能容忍的污点，2 个节点的 cpu 不足；抢占：3 个节点中有 0 个可用：3 个节点上抢占也无济于事'],
+    ['0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.', '3 个节点都不可用：1 个节点有不能容忍的污点，2 个节点的 cpu 不足；抢占：3 个节点都不可用：3 个节点上抢占也无济于事'],
     ['Pod mnist-0: persistentvolumeclaim "data" not found; `kubectl get pvc` shows those that are there; make it, or name another (and 1 more)', '副本 mnist-0：持久卷 data 不存在；`kubectl get pvc` 列出已有的：请创建它，或改用已有的（另有 1 个相同）'],
     ['0/1 nodes are available for all 4 pods of group mnist: 8 cpu asked at once, 2 free. 3 pods of lower queues must end first.', '1 个节点放不下组 mnist 的全部 4 个副本：共需 cpu 8，只空闲 2；要先结束 3 个其他 Pod'],
     ['0/1 nodes are available for all 2 pods of group g, and never will be as they are: g-0 asks for 64 cpu, no node has more than 16.', '1 个节点永远放不下组 g 的全部 2 个副本：g-0 需要 cpu 64，每个节点最多只有 16'],
@@ -42,6 +42,7 @@ describe('what a cluster says', () => {
     ['MountVolume.SetUp failed for volume "v" : secret "hidden" not found', '存储卷 v 挂载失败：secret hidden 不存在'],
     ['create Pod nb-0 in StatefulSet nb failed error: pods "nb-0" is forbidden: failed quota: q: must specify requests.cpu', '无法创建 Pod nb-0：不能创建 Pod nb-0：配额 q 要求写明 requests.cpu'],
     ['PyTorchTrainingJob j has failed: j-0 failed with exit code 1\nTraceback\nModuleNotFoundError: no', 'PyTorchTrainingJob j 失败：j-0 以退出码 1 失败\nTraceback\nModuleNotFoundError: no'],
+    ['PyTorchJob simple is failed because 1 Worker replica(s) failed.\nPod simple-worker-0 ended with exit code 3; its last lines:\nbad data', 'PyTorchJob simple 失败：1 个 Worker 副本失败\n副本 simple-worker-0 以退出码 3 结束；最后几行日志：\nbad data'],
   ])('%s', (message, said) => expect(sayMessage(message, chinese)).toBe(said))
 
   it('is left alone where it is not known', () => {

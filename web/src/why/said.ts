@@ -10,6 +10,8 @@ export interface Table {
 /** Kubeflow's reasons begin with the kind: PyTorchJobCreated. */
 const PREFIX = /^(?:PyTorchJob|TFJob)(?=[A-Z])/
 
+const ENDED = /^Pod [\w.-]+ (?:ended with exit code|failed)/
+
 /** undefined: it is not known. */
 export const sayReason = (reason: string, table: Table): string | undefined => table.reasons[reason] ?? table.reasons[reason.replace(PREFIX, '')]
 
@@ -17,7 +19,10 @@ export const sayReason = (reason: string, table: Table): string | undefined => t
 export function sayMessage(message: string, table: Table): string | undefined {
   const [first = '', ...rest] = message.split('\n')
   const said = sayLine(first, table)
-  return said === undefined ? undefined : [said, ...rest].join('\n')
+  if (said === undefined) return undefined
+  const [second = '', ...others] = rest
+  // Kubeflow's jobs name the replica in a line of its own.
+  return [said, ...(ENDED.test(second) ? [sayLine(second, table) ?? second, ...others] : rest)].join('\n')
 }
 
 function sayLine(line: string, table: Table): string | undefined {

@@ -21,6 +21,7 @@ describe('why', () => {
     ['queue smal does not exist; there are: default, small', 'There is no such queue'],
     ['namespace demo may not use queue small: its namespaceSelector does not select it', 'This project may not use'],
     ['group mnist waits for quota of queue small: 2 nvidia.com/gpu asked at once, 1 of 4 left', 'The quota of the queue'],
+    ['0/1 nodes are available for all 3 pods of group g, and never will be as they are: 18 cpu asked at once, 16 exist.', 'will never do'],
     ['group mnist waits for 2 more pods', 'Waits until all replicas'],
     ["0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.", 'No node fits'],
   ])('%s', (message, words) => expect(en(why(unplaced(message)))).toContain(words))

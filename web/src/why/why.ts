@@ -61,9 +61,12 @@ function whyOwner(object: KubeObject, pods: readonly KubeObject[], events: reado
 /** A job's condition names the pod that it speaks of: "Pod mnist-0: 0/1 nodes are available". */
 function byCondition(message: string, name: string): Why {
   const told = /^Pod ([\w.-]+)(?:, container [\w.-]+)?: (.*)$/s.exec(message)
-  const plain = (told?.[2] ?? message).replace(/ preemption: .*?(?=( \(and \d+ more\))?$)/s, '')
+  const plain = withoutPreemption(told?.[2] ?? message)
   return byMessage(plain, told?.[1] ?? name) ?? say('said', { message: plain })
 }
+
+/** That nothing can be taken from others either is of no use to people. */
+const withoutPreemption = (message: string): string => message.replace(/ preemption: .*?(?=( \(and \d+ more\))?$)/s, '')
 
 /** A job that ended tells which replica died, its code, and the end of its log, of which the last line says most. */
 function whyEnded(messages: readonly string[]): Why | undefined {
@@ -142,7 +145,8 @@ function endedWords(pod: string, container: string, ended: Ended): { key: 'outOf
   return { key: 'exited', parameters }
 }
 
-function whyNotPlaced(pod: KubeObject, message: string, claims: readonly KubeObject[]): Why {
+function whyNotPlaced(pod: KubeObject, said: string, claims: readonly KubeObject[]): Why {
+  const message = withoutPreemption(said)
   const known = byMessage(message, pod.metadata.name)
   if (known) return known
   const used = ((field(pod, 'spec.volumes') ?? []) as { persistentVolumeClaim?: { claimName: string } }[]).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? [])
@@ -158,6 +162,7 @@ export function byMessage(message: string, pod: string): Why | undefined {
   if (/queue [\w.-]+ is closed/i.test(message)) return say('queueClosed', { message })
   if (/queue [\w.-]+ does not exist/i.test(message)) return say('queueMissing', { message })
   if (/may not use queue/i.test(message)) return say('queueForbidden', { message })
+  if (/never will be as they are|can never run in queue/.test(message)) return say('never', { message })
   if (/quota of queue|queue's quota/i.test(message)) return say('queueQuota', { message })
   if (/failed quota.*must specify/i.test(message)) return say('quotaAsks', { message })
   if (/exceeded quota/i.test(message)) return say('quota', { message })

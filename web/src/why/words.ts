@@ -44,6 +44,8 @@ export const words = defineWords({
   quotaAsksNext: { zh: '填写 CPU 和内存的请求值或上限。', en: 'Fill in the requests or limits of CPU and memory.' },
   gang: { zh: '在等待所有副本能够同时运行：{message}', en: 'Waits until all replicas can run at once: {message}' },
   gangNext: { zh: '资源空出后会自动开始；减少副本或请求值可以更早开始。', en: 'It starts by itself when there is room; fewer replicas or smaller requests start sooner.' },
+  never: { zh: '现有的资源永远不够：{message}', en: 'What there is will never do: {message}' },
+  neverNext: { zh: '减少副本数量或请求值，或请管理员增加节点或队列的配额。', en: 'Use fewer replicas or ask for less, or ask an administrator for more nodes or a larger quota of the queue.' },
   queueClosed: { zh: '队列已关闭：{message}', en: 'The queue is closed: {message}' },
   queueClosedNext: { zh: '换一个队列，或请管理员重新打开它。', en: 'Use another queue, or ask an administrator to open it again.' },
   queueMissing: { zh: '队列不存在：{message}', en: 'There is no such queue: {message}' },
