@@ -61,6 +61,8 @@ export default function App() {
       locale={language === 'zh' ? zhCN : enUS}
       theme={{ ...tokens(chosenTheme), algorithm: chosenTheme === 'dark' ? antTheme.darkAlgorithm : antTheme.defaultAlgorithm }}
       button={{ autoInsertSpace: false }}
+      modal={{ closable: { 'aria-label': w('close') } }}
+      drawer={{ closable: { 'aria-label': w('close') } }}
     >
       <AntApp className="app" notification={{ placement: 'bottomRight' }}>
         <QueryClientProvider client={queries}>

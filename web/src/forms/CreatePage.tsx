@@ -1,10 +1,11 @@
 /** A whole create page: 导入, 预览 YAML (both ways), the form, 创建. */
-import { App, Button, Modal, Select } from 'antd'
+import { App, Button, Select } from 'antd'
 import { lazy, Suspense, useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
 import { useNavigate } from 'react-router-dom'
 import { useCrumbs } from '../frame/crumbs'
 import { useWords } from '../i18n'
 import { createObject, errorsByField, findKind, messageOf, useList, type Kind, type KubeObject } from '../kube'
+import { Dialog } from '../ui/Dialog'
 import { words } from '../ui/words'
 import { asNew, toYaml } from '../ui/yamlText'
 import { exampleOf } from './bundled'
@@ -151,7 +152,7 @@ function ImportDialog({ kind, namespace, onClose, onChoose }: { kind: Kind; name
   const w = useWords(words)
   const listed = useList(kind, { namespace })
   return (
-    <Modal open title={w('import', { kind: kind.kind })} onCancel={onClose} footer={null}>
+    <Dialog title={w('import', { kind: kind.kind })} onCancel={onClose} footer={null}>
       <p>{w('importHelp')}</p>
       <Select
         autoFocus
@@ -167,6 +168,6 @@ function ImportDialog({ kind, namespace, onClose, onChoose }: { kind: Kind; name
           if (object) onChoose(object)
         }}
       />
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,9 +1,10 @@
 /** Ctrl-K: pages and objects of the project by name. */
-import { Input, Modal, Tag, type InputRef } from 'antd'
+import { Input, Tag, type InputRef } from 'antd'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useNavigate } from 'react-router-dom'
 import { useText, useWords } from '../i18n'
 import { JOB_KINDS, KINDS, kindNamed, useLists, type KubeObject } from '../kube'
+import { Dialog } from '../ui/Dialog'
 import { pathOf } from '../ui/paths'
 import { words } from './words'
 
@@ -57,7 +58,7 @@ export default function Search({ namespace, onClose }: { namespace: string; onCl
     navigate(hit.to)
   }
   return (
-    <Modal open footer={null} closable={false} onCancel={onClose} width={560} style={{ top: 80 }} afterOpenChange={() => input.current?.focus()} aria-label={w('search')}>
+    <Dialog footer={null} closable={false} onCancel={onClose} width={560} style={{ top: 80 }} afterOpenChange={() => input.current?.focus()} aria-label={w('search')}>
       <Input
         ref={input}
         size="large"
@@ -93,6 +94,6 @@ export default function Search({ namespace, onClose }: { namespace: string; onCl
         ))}
         {hits.length === 0 && <p className="quiet">{w(own.partial ? 'searching' : 'searchNothing')}</p>}
       </div>
-    </Modal>
+    </Dialog>
   )
 }

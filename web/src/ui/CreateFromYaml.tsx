@@ -1,9 +1,10 @@
 /** Create from YAML: any kind, several documents; says what it will create; errors stand at their line or their document. */
-import { Alert, App, Button, Modal, Tag } from 'antd'
+import { Alert, App, Button, Tag } from 'antd'
 import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import { useNavigate } from 'react-router-dom'
 import { useWords } from '../i18n'
 import type { KubeObject } from '../kube'
+import { Dialog } from './Dialog'
 import { createAll, plan, type Outcome, type Planned } from './createDocuments'
 import { pathOf } from './paths'
 import { words } from './words'
@@ -58,8 +59,7 @@ export default function CreateFromYaml({ namespace, onClose, initial = '', title
   }
 
   return (
-    <Modal
-      open
+    <Dialog
       title={title ?? w('fromYaml')}
       width={960}
       onCancel={onClose}
@@ -123,6 +123,6 @@ export default function CreateFromYaml({ namespace, onClose, initial = '', title
           ) : null,
         )}
       </div>
-    </Modal>
+    </Dialog>
   )
 }

@@ -22,11 +22,13 @@ export function DropMenu({ menu, ...rest }: Props) {
         // Before the entry does its work: a dialog that it opens gives focus back to where it was then.
         onClickCapture: back,
         onKeyDownCapture: (event) => {
+          if (event.key !== 'Enter') return
           const entry = event.target as HTMLElement
-          if (event.key !== 'Enter' || entry.closest('a')) return
+          const link = entry.closest('a') ?? entry.querySelector('a')
           event.preventDefault() // or the button, which has focus from here on, would be pressed as well
-          back()
-          entry.querySelector('a')?.click()
+          if (!link) return back()
+          event.stopPropagation() // the menu goes with the page that it is on, and must not look at itself afterwards
+          link.click()
         },
       }}
     />

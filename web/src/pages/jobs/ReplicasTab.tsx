@@ -1,10 +1,11 @@
 /** Each replica: phase, node, restarts, exit code; its log, YAML, conditions, events and a terminal one click away. */
-import { Button, Modal } from 'antd'
+import { Button } from 'antd'
 import { useMemo, useState } from 'react'
 import { useSearchParams } from 'react-router-dom'
 import { useWords } from '../../i18n'
 import { bytes, cores, field, podSum, type KubeObject } from '../../kube'
 import { Conditions } from '../../ui/Conditions'
+import { Dialog } from '../../ui/Dialog'
 import { Events } from '../../ui/Events'
 import { LogView } from '../../ui/LogView'
 import { pathOf } from '../../ui/paths'
@@ -60,12 +61,12 @@ export function ReplicasTab({ job, view }: { job: KubeObject; view: JobView }) {
         emptyText={w('noReplicas')}
       />
       {open && pod && (
-        <Modal open title={open.name} footer={null} width="min(1100px, 96vw)" style={{ top: 40 }} onCancel={close} destroyOnHidden>
+        <Dialog title={open.name} footer={null} width="min(1100px, 96vw)" style={{ top: 40 }} onCancel={close} destroyOnHidden>
           {open.dialog === 'logs' && <LogView height="70vh" fileName={open.name} sources={[{ label: open.name, namespace, pod: open.name, container: trainingContainer(field(pod, 'spec')) }]} />}
           {open.dialog === 'conditions' && <Conditions object={pod} />}
           {open.dialog === 'events' && <Events namespace={namespace} objects={[pod]} />}
           {open.dialog === 'terminal' && <TerminalView namespace={namespace} pod={open.name} container={trainingContainer(field(pod, 'spec'))} height="65vh" />}
-        </Modal>
+        </Dialog>
       )}
     </>
   )

@@ -1,7 +1,8 @@
-import { App, Form, Input, Modal } from 'antd'
+import { App, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useWords } from '../../i18n'
 import { field, isQuantity, KINDS, messageOf, patchObject, quantity, type KubeObject } from '../../kube'
+import { Dialog } from '../../ui/Dialog'
 import { words as common } from '../../ui/words'
 import { words } from './words'
 
@@ -28,12 +29,12 @@ export function ExpandDialog({ claim, onClose }: { claim: KubeObject; onClose: (
     }
   }
   return (
-    <Modal open title={w('expandTitle', { name: claim.metadata.name })} okText={w('expand')} cancelText={c('cancel')} confirmLoading={busy} onOk={() => void save()} onCancel={onClose}>
+    <Dialog title={w('expandTitle', { name: claim.metadata.name })} okText={w('expand')} cancelText={c('cancel')} confirmLoading={busy} onOk={() => void save()} onCancel={onClose}>
       <Form layout="vertical">
         <Form.Item label={w('size')} htmlFor="expand-size" help={error ?? w('expandHelp', { size: now })} {...(error ? { validateStatus: 'error' as const } : {})}>
           <Input id="expand-size" autoFocus value={size} onChange={(event) => { setSize(event.target.value); setError(undefined) }} onPressEnter={() => void save()} />
         </Form.Item>
       </Form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,11 +1,13 @@
 /** One folder of a volume: what is in it, and what can be done with it. */
 import { FileImageOutlined, FileOutlined, FolderFilled, LineChartOutlined, ReloadOutlined } from '@ant-design/icons'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { Alert, App, Breadcrumb, Button, Input, Modal, Progress } from 'antd'
+import { Alert, App, Breadcrumb, Button, Input, Progress } from 'antd'
 import { useRef, useState, type ReactNode } from 'react'
-import { dateTime, useLanguage, useWords } from '../../../i18n'
+import { useWords } from '../../../i18n'
 import { bytes, listFolder, makeFolder, messageOf, moveEntry, readFile, readFolder, removeEntry, writeFile, type Entry, type KubeObject, type Place } from '../../../kube'
 import { DataTable } from '../../../ui/DataTable'
+import { Dialog } from '../../../ui/Dialog'
+import { Moment } from '../../../ui/Time'
 import { crumbsOf, join, previewOf, ROOT } from './explorer'
 import { Preview } from './Preview'
 import { words } from './words'
@@ -14,7 +16,6 @@ const ICONS = { image: <FileImageOutlined />, events: <LineChartOutlined />, tex
 
 export function Folder({ place, claim, extra }: { place: Place; claim: KubeObject; extra: ReactNode }) {
   const w = useWords(words)
-  const language = useLanguage()
   const { modal, message, notification } = App.useApp()
   const queries = useQueryClient()
   const [folder, setFolder] = useState(ROOT)
@@ -119,17 +120,17 @@ export function Folder({ place, claim, extra }: { place: Place; claim: KubeObjec
               className: 'cell-name',
               sorter: (a, b) => (a.name < b.name ? -1 : 1),
               render: (_, entry) => (
-                <Button type="link" size="small" style={{ paddingInline: 0 }} icon={entry.type === 'folder' ? <FolderFilled /> : ICONS[previewOf(entry.name)]} onClick={() => (entry.type === 'folder' ? setFolder(join(folder, entry.name)) : setShown(entry))}>
+                <Button type="link" size="small" className="file-name" icon={entry.type === 'folder' ? <FolderFilled /> : ICONS[previewOf(entry.name)]} onClick={() => (entry.type === 'folder' ? setFolder(join(folder, entry.name)) : setShown(entry))}>
                   {entry.name}
                 </Button>
               ),
             },
-            { title: w('size'), sorter: (a, b) => a.size - b.size, render: (_, entry) => (entry.type === 'folder' ? '-' : bytes(entry.size)) },
-            { title: w('modified'), sorter: (a, b) => a.modified - b.modified, render: (_, entry) => dateTime(new Date(entry.modified * 1000).toISOString(), language) },
+            { title: w('size'), sorter: (a, b) => a.size - b.size, render: (_, entry) => <span className="nowrap">{entry.type === 'folder' ? '-' : bytes(entry.size)}</span> },
+            { title: w('modified'), sorter: (a, b) => a.modified - b.modified, render: (_, entry) => <Moment at={new Date(entry.modified * 1000).toISOString()} /> },
             {
               title: w('actions'),
               render: (_, entry) => (
-                <span className="row">
+                <span className="row file-actions">
                   <Button type="link" size="small" onClick={() => void download(entry)} aria-label={`${w('download')} ${entry.name}`}>
                     {w('download')}
                   </Button>
@@ -146,7 +147,7 @@ export function Folder({ place, claim, extra }: { place: Place; claim: KubeObjec
         />
       </div>
       {naming && <NameDialog {...naming} onClose={() => setNaming(undefined)} onName={(name) => run(() => naming.done(name))} />}
-      {shown && <Preview place={place} path={join(folder, shown.name)} entry={shown} boardLink={boardLink} onClose={() => setShown(undefined)} />}
+      {shown && <Preview place={place} path={join(folder, shown.name)} entry={shown} boardLink={boardLink} onDownload={() => void download(shown)} onClose={() => setShown(undefined)} />}
     </>
   )
 }
@@ -161,10 +162,10 @@ function NameDialog({ title, first, onName, onClose }: { title: string; first: s
     onClose()
   }
   return (
-    <Modal open title={title} okButtonProps={{ disabled: bad }} cancelText={w('cancel')} onCancel={onClose} onOk={() => void done()}>
+    <Dialog title={title} okButtonProps={{ disabled: bad }} cancelText={w('cancel')} onCancel={onClose} onOk={() => void done()}>
       <Input autoFocus aria-label={title} value={name} onChange={(event) => setName(event.target.value)} onPressEnter={() => void done()} />
       {name !== '' && bad && <span className="quiet">{w('badName')}</span>}
-    </Modal>
+    </Dialog>
   )
 }
 

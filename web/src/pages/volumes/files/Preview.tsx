@@ -1,19 +1,20 @@
 /** What is in a file: text, an image, or the curves of a TensorBoard log. */
-import { Alert, Modal, Spin } from 'antd'
+import { Alert, Button, Spin } from 'antd'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import { Link } from 'react-router-dom'
 import { useWords } from '../../../i18n'
 import { bytes, messageOf, readFile, type Entry, type Place } from '../../../kube'
 import { Chart } from '../../../ui/Chart'
+import { Dialog } from '../../../ui/Dialog'
 import { imageType, previewOf, textOf } from './explorer'
-import { scalarsIn } from './tfevents'
+import { scalarsIn, type Scalars } from './tfevents'
 import { words } from './words'
 
 const MOST_TEXT = 256 * 1024
 const MOST_WHOLE = 20 * 1024 * 1024
 
-export function Preview({ place, path, entry, boardLink, onClose }: { place: Place; path: string; entry: Entry; boardLink: string; onClose: () => void }) {
+export function Preview({ place, path, entry, boardLink, onDownload, onClose }: { place: Place; path: string; entry: Entry; boardLink: string; onDownload: () => void; onClose: () => void }) {
   const w = useWords(words)
   const preview = previewOf(entry.name)
   const tooLarge = preview !== 'text' && entry.size > MOST_WHOLE
@@ -25,7 +26,17 @@ export function Preview({ place, path, entry, boardLink, onClose }: { place: Pla
     queryFn: () => readFile(place, path, preview === 'text' ? MOST_TEXT : -1),
   })
   return (
-    <Modal open title={entry.name} width="min(1000px, 92vw)" footer={preview === 'events' ? <Link to={boardLink}>{w('openBoard')}</Link> : null} onCancel={onClose}>
+    <Dialog
+      title={<span className="break">{entry.name}</span>}
+      width="min(1000px, 92vw)"
+      footer={
+        <span className="row" style={{ justifyContent: 'flex-end' }}>
+          {preview === 'events' && <Link to={boardLink}>{w('openBoard')}</Link>}
+          <Button onClick={onDownload}>{w('download')}</Button>
+        </span>
+      }
+      onCancel={onClose}
+    >
       {tooLarge && <Alert type="info" showIcon message={w('tooLarge', { size: bytes(entry.size) })} />}
       {content.isLoading && (
         <Spin tip={w('reading', { name: entry.name })}>
@@ -36,13 +47,14 @@ export function Preview({ place, path, entry, boardLink, onClose }: { place: Pla
       {content.data && preview === 'image' && <Picture bytes={content.data} name={entry.name} />}
       {content.data && preview === 'events' && <Curves file={content.data} />}
       {content.data && preview === 'text' && <Text read={content.data} whole={entry.size} />}
-    </Modal>
+    </Dialog>
   )
 }
 
 function Text({ read, whole }: { read: Uint8Array; whole: number }) {
   const w = useWords(words)
   const text = useMemo(() => textOf(read), [read])
+  if (whole === 0) return <span className="quiet">{w('nothingInIt')}</span>
   if (text === undefined) return <Alert type="info" showIcon message={w('binary')} />
   return (
     <>
@@ -71,9 +83,18 @@ function Curves({ file }: { file: Uint8Array }) {
   if (scalars.length === 0) return <Alert type="info" showIcon message={w('noScalars')} />
   return (
     <div style={{ maxHeight: '65vh', overflow: 'auto' }}>
-      {scalars.map(({ tag, times, values }) => (
-        <Chart key={tag} title={tag} times={times} series={[{ label: tag, values }]} format={(value) => value.toPrecision(4)} />
+      {scalars.map((each) => (
+        <Curve key={each.tag} scalars={each} />
       ))}
     </div>
   )
+}
+
+/** Over the steps, as TensorBoard draws them; a training that went on from a checkpoint has some of them twice. */
+function Curve({ scalars: { tag, steps, values } }: { scalars: Scalars }) {
+  const [times, series] = useMemo(() => {
+    const order = steps.map((_, at) => at).sort((a, b) => steps[a]! - steps[b]!)
+    return [order.map((at) => steps[at]!), [{ label: tag, values: order.map((at) => values[at]!) }]] as const
+  }, [tag, steps, values])
+  return <Chart steps title={tag} times={times} series={series} format={(value) => value.toPrecision(4)} />
 }
