@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import logging
 import os
 import secrets
 import signal
@@ -23,6 +24,9 @@ from danlu.console.kubeapi import OverHttp
 from danlu.console.reaching import Directly, Reach, ThroughApi
 from danlu.console.settings import HOUR, SCOPES, ConsoleSettings
 from danlu.listening import Listening, bind
+from danlu.operator import logs
+
+log = logging.getLogger(__name__)
 
 KEY_VARIABLE = "DANLU_SESSION_KEY"
 SHORTEST_KEY = 16  # bytes
@@ -76,6 +80,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help=f"the same as files, such as a mounted Secret ({', '.join(identity.FILES)}); changes are taken up",
     )
+    command.add_argument(
+        "--log-format", choices=logs.FORMATS, default="text", help="default: text; json: one object a line"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -83,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         cluster = config.load(arguments.kubeconfig, arguments.context)
     except config.ConfigError as error:
         raise CommandError(f"{error}; name a cluster with --kubeconfig FILE") from error
+    logs.set_up(arguments.log_format, verbose=False)
     import uvloop
 
     try:
@@ -106,7 +114,11 @@ async def _serve(arguments: argparse.Namespace, cluster: config.Config) -> int:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     for one in serving:
         await one.start()
-    print(f"The console of {cluster.server} is at {settings.url} (notebooks: {settings.apps_url})", flush=True)
+    line = f"The console of {cluster.server} is at {settings.url} (notebooks: {settings.apps_url})"
+    if arguments.log_format == "text":
+        print(line, flush=True)
+    else:
+        log.info("%s", line)
     following = asyncio.create_task(identity.follow(arguments, settings.oidc, console.change_identity))
     await stop.wait()
     following.cancel()

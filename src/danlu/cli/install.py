@@ -20,9 +20,10 @@ from danlu.operator.install import applying, checks, plan, readiness
 from danlu.operator.install.applying import Memory
 from danlu.operator.install.manifests import Part, parts
 from danlu.operator.install.options import ADDONS, GANGS, NAMESPACE, InstallOptions, OptionError, kinds_without
+from danlu.operator.logs import FORMATS
 
 NONE = "none"
-PLAIN = ("image", "replicas", "gang", "console_url", "apps_url")
+PLAIN = ("image", "replicas", "gang", "log_format", "console_url", "apps_url")
 REMEMBERED = (*PLAIN, "console_arguments", "without_kinds", "console", "network_policies", "addons")
 SIGNS = {"create": "+", "change": "~", "delete": "-"}
 MOST_LINES = 40  # of one object's difference; a definition's can have thousands
@@ -35,6 +36,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
     add("--image", metavar="IMAGE", help="of the operator and the console (default: that of this version)")
     add("--replicas", type=int, metavar="N", help="of the operator: one works, the others stand by (default: 2)")
     add("--gang", choices=GANGS, help="the engine that starts a job's pods together (default: none)")
+    add(
+        "--log-format", choices=FORMATS, help="of the operator and the console (default: text; json: one object a line)"
+    )
     add("--console-url", metavar="URL", help="where people open the console")
     add(
         "--apps-url",

@@ -53,7 +53,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="health and metrics (default: 0.0.0.0:8080 in a pod, else any free port of 127.0.0.1)",
     )
-    command.add_argument("--log-format", choices=logs.FORMATS, default="text", help="default: text")
+    command.add_argument(
+        "--log-format", choices=logs.FORMATS, default="text", help="default: text; json: one object a line"
+    )
     command.add_argument("--verbose", "-v", action="store_true", help="log more")
 
 

@@ -63,6 +63,7 @@ def _without_namespace(objects: dict[Key, Object]) -> dict[Key, Object]:
         ("default", {}),
         ("gpu", {"addons": ADDONS}),
         ("without-kubeflow", {"kinds": kinds_without(["kubeflow"])}),
+        ("json-logs", {"log_format": "json"}),
     ],
 )
 def test_kustomize(folder: str, options: dict[str, Any]) -> None:
@@ -85,12 +86,13 @@ def test_kustomize(folder: str, options: dict[str, Any]) -> None:
             [
                 *("image.name=registry.example:5000/danlu:1", "operator.replicas=3", "operator.gang=volcano"),
                 *("console.url=https://danlu.example", "console.arguments={--session-hours=1,--name=a b}"),
-                "nodeSelector.pool=system",
+                *("nodeSelector.pool=system", "logFormat=json"),
             ],
             {
                 "image": "registry.example:5000/danlu:1",
                 "replicas": 3,
                 "gang": "volcano",
+                "log_format": "json",
                 "console_url": "https://danlu.example",
                 "console_arguments": ("--session-hours=1", "--name=a b"),
                 "node_selector": {"pool": "system"},

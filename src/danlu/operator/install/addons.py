@@ -10,9 +10,11 @@ from danlu.meta.kind import Object
 
 NAMESPACE = "kube-system"
 DEVICE_PLUGIN = "nvidia-device-plugin-daemonset"
-DEVICE_PLUGIN_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.20.0"
+# Both are those of NVIDIA's GPU operator v26.7.1, the newest that could be found on 2026-11-15: the plugin's release is
+# of 2026-09-22 (github.com/NVIDIA/k8s-device-plugin, pull 2057), the exporter's tag its chart's default of 2026-09-26.
+DEVICE_PLUGIN_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.20.1"
 DCGM = "dcgm-exporter"
-DCGM_IMAGE = "nvcr.io/nvidia/k8s/dcgm-exporter:4.5.3-4.8.2-distroless"
+DCGM_IMAGE = "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.1-4.8.4-distroless"
 DCGM_PORT = 9400
 GPU_TAINT = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 WITHOUT_PRIVILEGE = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}

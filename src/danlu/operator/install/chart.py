@@ -21,6 +21,7 @@ from danlu.operator.install import manifests, written
 from danlu.operator.install.kustomize import definition_file
 from danlu.operator.install.options import ADDONS, CONSOLE_RESOURCES, GANGS, IMAGE, OPERATOR_RESOURCES, InstallOptions
 from danlu.operator.install.plan import is_kept
+from danlu.operator.logs import FORMATS
 
 KEEP = "helm.sh/resource-policy"
 COMMENT = "{{- /* Written by scripts/generate-deploy from src/danlu/operator/install; not to be edited. */ -}}\n"
@@ -67,6 +68,7 @@ def _marked() -> InstallOptions:
         "pull_policy": "⟦.Values.image.pullPolicy⟧",
         "replicas": "⟦.Values.operator.replicas⟧",
         "gang": "⟦.Values.operator.gang⟧",
+        "log_format": "⟦.Values.logFormat⟧",
         "console_url": "⟦.Values.console.url⟧",
         "apps_url": "⟦.Values.console.appsUrl⟧",
         "console_arguments": ("⟦each .Values.console.arguments⟧",),
@@ -205,6 +207,8 @@ console:
 # A kind that another operator has is false: its definition, rights and controller are left out.
 kinds:
 {kinds}
+logFormat: text  # of the operator and the console: {", ".join(FORMATS)}
+
 networkPolicies: true  # limit who reaches the operator and the console
 
 # For nodes with NVIDIA GPUs; both go to kube-system.
@@ -232,6 +236,7 @@ def _schema() -> Object:
             operator=closed(replicas={"type": "integer", "minimum": 1}, gang={"enum": list(GANGS)}, resources=free),
             console=closed(enabled=switch, url=words, appsUrl=words, arguments=some, resources=free),
             kinds=closed(**dict.fromkeys(_kinds(), switch)),
+            logFormat={"enum": list(FORMATS)},
             networkPolicies=switch,
             addons=closed(**dict.fromkeys(ADDONS, switch)),
             nodeSelector=free,

@@ -36,6 +36,7 @@ def files() -> dict[str, str]:
     addons = [f"../addons/{name}" for name in ADDONS]
     found[f"gpu/{KUSTOMIZATION}"] = _kustomization(resources=["../default", *addons])
     found[f"without-kubeflow/{KUSTOMIZATION}"] = _without("kubeflow")
+    found[f"json-logs/{KUSTOMIZATION}"] = _with_json_logs()
     return found
 
 
@@ -79,10 +80,21 @@ def _without(group: str) -> str:
     ]
     for role in manifests.roles(fewer):
         patches.append(_replaced("ClusterRole", role["metadata"]["name"], "/rules", role["rules"]))
-    arguments = manifests.operator_arguments(fewer)
-    place = "/spec/template/spec/containers/0/args"
-    patches.append(_replaced(DEPLOYMENT.kind, manifests.OPERATOR, place, arguments))
+    patches.append(_with_arguments(manifests.OPERATOR, manifests.operator_arguments(fewer)))
     return _kustomization(resources=["../default"], patches=patches)
+
+
+def _with_json_logs() -> str:
+    options = InstallOptions(log_format="json")
+    patches = [
+        _with_arguments(manifests.OPERATOR, manifests.operator_arguments(options)),
+        _with_arguments(manifests.CONSOLE, manifests.console_arguments(options)),
+    ]
+    return _kustomization(resources=["../default"], patches=patches)
+
+
+def _with_arguments(deployment: str, arguments: list[str]) -> Object:
+    return _replaced(DEPLOYMENT.kind, deployment, "/spec/template/spec/containers/0/args", arguments)
 
 
 def _replaced(kind: str, name: str, path: str, value: object) -> Object:

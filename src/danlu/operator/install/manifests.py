@@ -104,6 +104,7 @@ def operator_arguments(options: InstallOptions) -> list[str]:
         f"--kinds={options.kind_names}",
         f"--console-url={options.console_url}",
         f"--listen=0.0.0.0:{OPERATOR_PORT}",
+        f"--log-format={options.log_format}",
     ]
 
 
@@ -117,11 +118,7 @@ def _console(options: InstallOptions) -> Iterator[Object]:
     container = _container(
         CONSOLE,
         options,
-        [
-            *("console", "--host=0.0.0.0", f"--port={CONSOLE_PORT}", f"--apps-port={APPS_PORT}"),
-            *(f"--url={options.console_url}", f"--apps-url={options.apps_url}", f"--oidc-folder={IDENTITY_FOLDER}"),
-            *options.console_arguments,
-        ],
+        console_arguments(options),
         ports={"http": CONSOLE_PORT, "apps": APPS_PORT},
         probes="http",
         resources=options.console_resources,
@@ -135,6 +132,15 @@ def _console(options: InstallOptions) -> Iterator[Object]:
     secret = {"secretName": IDENTITY, "optional": True}
     deployment["spec"]["template"]["spec"]["volumes"].append({"name": "oidc", "secret": secret})
     yield deployment
+
+
+def console_arguments(options: InstallOptions) -> list[str]:
+    return [
+        *("console", "--host=0.0.0.0", f"--port={CONSOLE_PORT}", f"--apps-port={APPS_PORT}"),
+        *(f"--url={options.console_url}", f"--apps-url={options.apps_url}", f"--oidc-folder={IDENTITY_FOLDER}"),
+        f"--log-format={options.log_format}",
+        *options.console_arguments,
+    ]
 
 
 def session_key(options: InstallOptions, key: str) -> Part:

@@ -31,6 +31,7 @@ class InstallOptions:
     pull_policy: str = "IfNotPresent"
     replicas: int = 2  # of the operator: one works, the other takes over within seconds
     gang: str = "none"
+    log_format: str = "text"  # of the operator and the console; json: one object a line
     console_url: str = ""  # where people open the console; written into notebooks' and TensorBoards' status
     apps_url: str = ""  # where they open notebooks; with a wildcard each has a host name of its own
     console_arguments: tuple[str, ...] = ()  # further ones for `danlu console`, such as --session-hours
