@@ -94,3 +94,22 @@ async def test_children_wake_their_owner_of_any_version() -> None:
     informer.replace([child("b", 2, {"apiVersion": "other/v1", "kind": "Job", "name": "k"})], "2")
     assert await controller.queue.get() == Request("ns", "j")
     assert len(controller.queue) == 0
+
+
+async def test_both_owners_hear_of_a_child_that_changes_hands() -> None:
+    async def reconcile(_: Request) -> None: ...
+
+    controller = Controller("test", reconcile)
+    informer = Informer(None, CONFIG_MAP)  # type: ignore[arg-type]
+
+    def child(version: int, owner: str) -> Object:
+        meta = {"namespace": "ns", "name": "c", "uid": "c", "resourceVersion": str(version)}
+        reference = {"controller": True, "uid": owner, "apiVersion": "batch/v1", "kind": "Job", "name": owner}
+        return {"metadata": {**meta, "ownerReferences": [reference]}}
+
+    informer.replace([child(1, "old")], "1")
+    controller.owns(informer, JOB)  # it comes late, and is told of what is there
+    assert await controller.queue.get() == Request("ns", "old")
+    controller.queue.done(Request("ns", "old"))
+    informer.replace([child(2, "new")], "2")
+    assert {await controller.queue.get(), await controller.queue.get()} == {Request("ns", "old"), Request("ns", "new")}

@@ -15,6 +15,7 @@ from typing import Any
 from danlu import errors
 from danlu.client.informer import Informer
 from danlu.meta.kind import Kind, Object
+from danlu.runtime import news
 from danlu.runtime.queue import FIRST_DELAY_S, LONGEST_DELAY_S, Closed, Queue
 from danlu.runtime.reconcile import Reconcile, Request
 from danlu.runtime.stats import AGAIN, DONE, FAILED, Stats
@@ -25,6 +26,7 @@ STOP_S = 2.0
 DEFAULT_WORKERS = 8  # a reconcile mostly waits for writes; those of different objects share one fsync
 CROWD = 16  # objects at work at the same time, from which on …
 GATHER_S = 0.4  # … changes of one object's children are gathered for so long: many looks at once help nobody
+LATER_S = 2.0  # … and so long, if they are no news: what we wrote ourselves, a pod that was given a node
 
 
 class Controller:
@@ -49,21 +51,36 @@ class Controller:
 
     def watches(self, informer: Informer, requests: Callable[[Object], Iterable[Request]] | None = None) -> None:
         """Each change asks for a reconcile of the object itself, or of what `requests` makes of it."""
-        to_requests = requests or _itself
 
-        def changed(_event: str, obj: Object, old: Object | None) -> None:
-            delay_s = GATHER_S if requests is not None and self.stats.busy >= CROWD else 0.0
-            for request in to_requests(obj):
+        def changed(event: str, obj: Object, old: Object | None) -> None:
+            if requests is None:
+                later = self._in_a_crowd and not news.of_itself(event, obj, old)
+                self.queue.add_after(_itself(obj), LATER_S if later else 0.0)
+                return
+            delay_s = GATHER_S if self._in_a_crowd else 0.0
+            for request in requests(obj):
                 self.queue.add_after(request, delay_s)
-            if old is not None and requests is not None:
-                for request in to_requests(old):  # who it belonged to before must hear of it too
+            if old is not None:
+                for request in requests(old):  # who it belonged to before must hear of it too
                     self.queue.add_after(request, delay_s)
 
         informer.add_handler(changed)
 
     def owns(self, informer: Informer, owner: Kind) -> None:
         """Each change of a child asks for a reconcile of the `owner` that controls it."""
-        self.watches(informer, lambda obj: _controlled_by(obj, owner))
+
+        def changed(event: str, obj: Object, old: Object | None, name: str) -> None:
+            delay_s = 0.0
+            if self._in_a_crowd:
+                delay_s = GATHER_S if news.of_a_child(event, obj, old) else LATER_S
+            namespace = (obj["metadata"].get("namespace") or "") if owner.namespaced else ""
+            self.queue.add_after(Request(namespace, name), delay_s)
+
+        informer.add_owner_handler(owner.group, owner.kind, changed)
+
+    @property
+    def _in_a_crowd(self) -> bool:
+        return self.stats.busy >= CROWD
 
     # -- running
 
@@ -141,16 +158,5 @@ class Controller:
         return DONE
 
 
-def _itself(obj: Object) -> list[Request]:
-    return [Request(obj["metadata"].get("namespace") or "", obj["metadata"]["name"])]
-
-
-def _controlled_by(obj: Object, owner: Kind) -> list[Request]:
-    for reference in obj["metadata"].get("ownerReferences") or ():
-        if reference.get("controller"):
-            # The version may differ from ours, the group may not.
-            group = reference["apiVersion"].rpartition("/")[0]
-            if reference["kind"] == owner.kind and group == owner.group:
-                namespace = (obj["metadata"].get("namespace") or "") if owner.namespaced else ""
-                return [Request(namespace, reference["name"])]
-    return []
+def _itself(obj: Object) -> Request:
+    return Request(obj["metadata"].get("namespace") or "", obj["metadata"]["name"])

@@ -173,7 +173,7 @@ def min_resources(job: Job, scheduling: Scheduling) -> Object:
     if scheduling.min_resources:
         return scheduling.min_resources
     total: dict[str, Quantity] = {}
-    replicas = list(job.replicas())[: min_member(job, scheduling)]
+    replicas = job.replicas[: min_member(job, scheduling)]
     for replica in replicas:
         for container in (replica.role.template.get("spec") or {}).get("containers") or ():
             resources = container.get("resources") or {}

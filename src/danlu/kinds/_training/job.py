@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from danlu.meta.kind import Kind, Object
 
@@ -54,7 +54,7 @@ class RunPolicy:
     scheduling: Scheduling | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job:
     kind: Kind
     obj: Object
@@ -92,10 +92,9 @@ class Job:
     def replica(self, role: Role, index: int) -> Replica:
         return Replica(role, index, self.replica_name(role, index))
 
-    def replicas(self) -> Iterator[Replica]:
-        for role in self.roles:
-            for index in range(role.replicas):
-                yield self.replica(role, index)
+    @cached_property
+    def replicas(self) -> tuple[Replica, ...]:
+        return tuple(self.replica(role, index) for role in self.roles for index in range(role.replicas))
 
     def rank(self, replica: Replica) -> int:
         """Counted through all roles in their order."""

@@ -42,7 +42,7 @@ def for_job(job: Job, observed: Observed, *, container: str, port_name: str, def
 def fixed(job: Job, container: str, port_name: str, default: int) -> dict[str, int]:
     """Pods have networks of their own: the template's port, or the kind's usual one."""
     return {
-        replica.name: named_port(replica.role.template, container, port_name) or default for replica in job.replicas()
+        replica.name: named_port(replica.role.template, container, port_name) or default for replica in job.replicas
     }
 
 
@@ -59,7 +59,7 @@ def planned(
     known = {**_in_pods(pods, container, port_name), **_remembered(services, port_name)}
     found: dict[str, int] = {}
     used = set(known.values())
-    for offset, replica in enumerate(job.replicas()):
+    for offset, replica in enumerate(job.replicas):
         if not per_replica and (shared := next(iter(known.values()), None)) is not None:
             found[replica.name] = shared
         elif replica.name in known:

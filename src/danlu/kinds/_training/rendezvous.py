@@ -34,7 +34,7 @@ def torch(*, address: str, port: int, world_size: int, rank: int) -> dict[str, s
 
 def tf_config(job: Job, replica: Replica, address: Callable[[Replica], str], *, environment: str = "cloud") -> str:
     cluster: dict[str, list[str]] = {}
-    for one in job.replicas():
+    for one in job.replicas:
         cluster.setdefault(one.role.slug, []).append(address(one))
     config: Object = {"cluster": dict(sorted(cluster.items())), "task": _task(replica)}
     if environment:
@@ -48,7 +48,7 @@ def sparse_tf_config(job: Job, replica: Replica, address: Callable[[Replica], st
     servers: list[str] = []
     if replica.role.slug == "worker":
         workers = {str(replica.index): address(replica)}
-        servers = [address(one) for one in job.replicas() if one.role.slug == "ps"]
+        servers = [address(one) for one in job.replicas if one.role.slug == "ps"]
     elif replica.role.slug == "ps":
         servers = [address(replica)]
     config = {"cluster": {"worker": workers, "ps": servers}, "task": _task(replica)}

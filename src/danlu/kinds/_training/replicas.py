@@ -56,13 +56,13 @@ def observe(job: Job, pods: Iterable[Object], services: Iterable[Object], contai
     services_by_name = {service["metadata"]["name"]: service for service in services}
     return [
         _state(replica, pods_by_name.get(replica.name), services_by_name.get(replica.name), container)
-        for replica in job.replicas()
+        for replica in job.replicas
     ]
 
 
 def surplus(job: Job, children: Iterable[Object]) -> list[Object]:
     """Children of replicas that the job no longer wants: it was scaled down, or a role was taken out."""
-    wanted = {replica.name for replica in job.replicas()}
+    wanted = {replica.name for replica in job.replicas}
     return [child for child in children if child["metadata"]["name"] not in wanted]
 
 

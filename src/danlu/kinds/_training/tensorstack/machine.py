@@ -55,7 +55,7 @@ class _Look:
             name: replicas.observe(self.job, self.observed.pods, self.observed.services, name)
             for name in dict.fromkeys(found.values())
         }
-        return [by_container[found[replica.role.name]][number] for number, replica in enumerate(self.job.replicas())]
+        return [by_container[found[replica.role.name]][number] for number, replica in enumerate(self.job.replicas)]
 
     # -- the questions, in order
 
