@@ -68,7 +68,7 @@ export default function BuildFrame() {
   // What was pressed may have gone with the former page; the next Tab begins at the content, not at the top.
   useEffect(() => {
     if (document.activeElement === document.body) document.getElementById('content')?.focus({ preventScroll: true })
-  }, [location.pathname])
+  }, [location.pathname, crumbs]) // the page sets its crumbs when it is there; until then the former one may be
 
   const items: MenuProps['items'] = useMemo(
     () =>

@@ -56,7 +56,7 @@ export function HelpButton() {
       placement="bottomRight"
       title={w('help')}
       content={() => (
-        <div style={{ maxWidth: 340 }}>
+        <div style={{ maxWidth: 290 }}>
           <Typography.Paragraph>{w('helpBody')}</Typography.Paragraph>
           <Typography.Text type="secondary">
             {w('version')} {session.version}

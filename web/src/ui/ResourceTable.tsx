@@ -272,7 +272,7 @@ function FilterSelect({ filter, items, value, onChange }: { filter: Filter; item
       mode="multiple"
       allowClear
       maxTagCount="responsive"
-      style={{ minWidth: 118, maxWidth: 260 }}
+      style={{ minWidth: `max(118px, ${filter.title.length + 1}ch + 40px)`, maxWidth: 260 }}
       placeholder={filter.title}
       aria-label={filter.title}
       options={options}

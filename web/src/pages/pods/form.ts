@@ -10,7 +10,7 @@ const container: FieldSpec[] = [
   { path: 'resources.limits.memory', widget: 'quantity', label: { zh: '内存上限', en: 'Memory limit' } },
   { path: 'resources.requests.cpu', widget: 'quantity', label: { zh: 'CPU 请求值', en: 'CPU request' } },
   { path: 'resources.requests.memory', widget: 'quantity', label: { zh: '内存请求值', en: 'Memory request' } },
-  { path: 'resources.limits.nvidia\\.com/gpu', widget: 'number', label: { zh: 'GPU', en: 'GPUs' } },
+  { path: 'resources.limits', widget: 'devices', label: { zh: 'GPU', en: 'GPUs' } },
   { path: 'workingDir', widget: 'text', label: { zh: '工作目录', en: 'Working directory' } },
   { path: 'env', widget: 'variables', label: { zh: '环境变量', en: 'Environment variables' } },
 ]
@@ -33,6 +33,7 @@ export const form: FormSpec = {
         { path: 'spec.volumes', widget: 'volumes', label: { zh: '存储卷', en: 'Volumes' } },
       ],
     },
-    { title: { zh: 'Container', en: 'Container' }, each: 'spec.containers', fields: container },
+    { title: { zh: 'Container', en: 'Container' }, each: 'spec.containers', add: { zh: '添加 Container', en: 'Add a container' }, fields: container },
+    { title: { zh: 'InitContainer', en: 'InitContainer' }, each: 'spec.initContainers', add: { zh: '添加 InitContainer', en: 'Add an init container' }, fields: container },
   ],
 }

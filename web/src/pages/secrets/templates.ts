@@ -1,8 +1,13 @@
 /** Templates of the create form: which fields they ask for, and the Secret that comes of it. Pure. */
 
-export type TemplateName = 'custom' | 'apiKey' | 's3' | 'docker' | 'ssh'
+export type TemplateName = 'apiKey' | 's3Cfg' | 's3Env' | 'docker' | 'ssh' | 'ceph' | 'custom'
 
-export const TEMPLATES: readonly TemplateName[] = ['custom', 'apiKey', 's3', 'docker', 'ssh']
+/** In the documents' order. */
+export const TEMPLATES: readonly TemplateName[] = ['apiKey', 's3Cfg', 's3Env', 'docker', 'ssh', 'ceph', 'custom']
+
+/** The label by which TensorStack's programs know what a Secret is for. */
+export const PURPOSE = 'tensorstack.dev/resource'
+export const PURPOSES: Record<TemplateName, string> = { apiKey: 'apikey', s3Cfg: 's3-cfg', s3Env: 's3-env', docker: 'docker', ssh: 'ssh', ceph: 'ceph-client', custom: 'other' }
 
 export interface Secret {
   type: string
@@ -14,20 +19,28 @@ type Values = Readonly<Record<string, string>>
 /** Fields in order; those in SECRET_FIELDS are typed unseen. */
 export const FIELDS: Record<Exclude<TemplateName, 'custom'>, readonly string[]> = {
   apiKey: ['token'],
-  s3: ['endpoint', 'accessKeyID', 'secretAccessKey'],
+  s3Cfg: ['endpoint', 'accessKeyID', 'secretAccessKey'],
+  s3Env: ['endpoint', 'accessKeyID', 'secretAccessKey'],
   docker: ['server', 'user', 'password'],
   ssh: ['publicKey'],
+  ceph: ['userID', 'userKey'],
 }
 
-export const SECRET_FIELDS = new Set(['token', 'secretAccessKey', 'password'])
+export const SECRET_FIELDS = new Set(['token', 'secretAccessKey', 'password', 'userKey'])
 
 export function secretOf(template: Exclude<TemplateName, 'custom'>, values: Values): Secret {
   const value = (name: string): string => values[name] ?? ''
   switch (template) {
     case 'apiKey':
       return { type: 'Opaque', stringData: { token: value('token') } }
-    case 's3':
-      return { type: 'Opaque', stringData: { endpoint: value('endpoint'), accessKeyID: value('accessKeyID'), secretAccessKey: value('secretAccessKey') } }
+    case 's3Cfg': {
+      // s3cmd's file: hosts without a scheme, and whether they speak TLS.
+      const [, scheme, host] = /^(?:(https?):\/\/)?([^/]*)/.exec(value('endpoint').trim()) ?? []
+      const lines = ['[default]', `access_key = ${value('accessKeyID')}`, `secret_key = ${value('secretAccessKey')}`, `host_base = ${host}`, `host_bucket = ${host}`, `use_https = ${scheme === 'http' ? 'False' : 'True'}`]
+      return { type: 'Opaque', stringData: { '.s3cfg': `${lines.join('\n')}\n` } }
+    }
+    case 's3Env':
+      return { type: 'Opaque', stringData: { AWS_ACCESS_KEY_ID: value('accessKeyID'), AWS_SECRET_ACCESS_KEY: value('secretAccessKey'), AWS_ENDPOINT_URL: value('endpoint').trim() } }
     case 'docker': {
       const auth = toBase64(`${value('user')}:${value('password')}`)
       const config = { auths: { [value('server')]: { username: value('user'), password: value('password'), auth } } }
@@ -35,6 +48,8 @@ export function secretOf(template: Exclude<TemplateName, 'custom'>, values: Valu
     }
     case 'ssh':
       return { type: 'Opaque', stringData: { 'ssh-publickey': value('publicKey').trim() } }
+    case 'ceph':
+      return { type: 'Opaque', stringData: { userID: value('userID'), userKey: value('userKey') } }
   }
 }
 

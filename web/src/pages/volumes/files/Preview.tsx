@@ -82,7 +82,7 @@ function Curves({ file }: { file: Uint8Array }) {
   const scalars = useMemo(() => scalarsIn(file), [file])
   if (scalars.length === 0) return <Alert type="info" showIcon message={w('noScalars')} />
   return (
-    <div style={{ maxHeight: '65vh', overflow: 'auto' }}>
+    <div tabIndex={0} style={{ maxHeight: '65vh', overflow: 'auto' }}>
       {scalars.map((each) => (
         <Curve key={each.tag} scalars={each} />
       ))}
