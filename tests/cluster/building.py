@@ -18,7 +18,7 @@ OUTSIDE = "DANLU_TEST_MACHINE"  # a process in the machine's own network: builds
 class Builder:
     def __init__(self, store: Store, place: Place) -> None:
         self.store, self.place = store, place
-        self.folder = store.folder / "layers"  # of earlier builds: they are kept between runs
+        self.folder = store.folder / "layers"  # of the last builds: they are kept between runs
         self.environment = {**os.environ, "BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "overlay"}
         if CERTIFICATES.exists():
             self.environment["PIP_CERT"] = str(CERTIFICATES)
@@ -27,7 +27,7 @@ class Builder:
         """An image of deploy/images, as its document says; what pods call it."""
         self._make_base()
         done = subprocess.run(
-            [*_outside(), str(ROOT / "scripts/build-images"), "--base", BASE, "--lean", *options, name],
+            [*_outside(), str(ROOT / "scripts/build-images"), "--base", BASE, "--lean", "--tidy", *options, name],
             env={**self.environment, "BUILDER": " ".join(self._program())}, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
@@ -36,6 +36,12 @@ class Builder:
         image = f"docker.io/danlu/{name}:{__version__}"
         self.buildah("push", "--quiet", image, f"oci:{self.place.built}:{image.removeprefix('docker.io/')}")
         return image
+
+    def by_content(self, image: str) -> str:
+        """Another name for what was built: a node that has an image of the same tag does not look for a newer one."""
+        name = image.removeprefix("docker.io/")
+        digest = Store(self.store.folder, self.store.base, self.place.built).named()[name]
+        return f"{image.rpartition(':')[0]}@{digest}"
 
     def _make_base(self) -> None:
         if self.buildah("images", "--quiet", "--filter", f"reference={BASE}"):

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from danlu.operator.install.manifests import OPERATOR
+from danlu.operator.install.options import NAMESPACE
 from tests.cluster import building, configuration, images, network, residue
 from tests.cluster.place import ADDRESS, API, FAKE, NODE, PODS, ROOT, SERVICES, Place, Trouble
 from tests.cluster.processes import Processes
@@ -122,11 +124,14 @@ class Cluster:
         )  # fmt: skip
 
     def install(self, say: Callable[[str], None]) -> None:
-        """Danlu, as its document tells it: the image, then `danlu install`."""
+        """Danlu, as its document tells it: the image, then `danlu install`. Again: with what has been changed since."""
         say("building the console's pages and Danlu's image")
-        building.Builder(images.store(self.path), self.place).build("danlu")
+        builder = building.Builder(images.store(self.path), self.place)
+        image = builder.build("danlu")
         say("danlu install")
-        self.run(sys.executable, "-m", "danlu", "install", "--yes", "--gang", "kube", capture_output=False)
+        there = self.kubectl("get", "deployment", OPERATOR, "-n", NAMESPACE, "-o", "name", "--ignore-not-found")
+        words = ("--image", builder.by_content(image)) if there else ()
+        self.run(sys.executable, "-m", "danlu", "install", "--yes", "--gang", "kube", *words, capture_output=False)
 
     def down(self) -> list[str]:
         """Ends everything, whatever state it is in; what is left all the same."""
