@@ -64,7 +64,7 @@ export default function App() {
       modal={{ closable: { 'aria-label': w('close') } }}
       drawer={{ closable: { 'aria-label': w('close') } }}
     >
-      <AntApp className="app" notification={{ placement: 'bottomRight' }}>
+      <AntApp className="app" notification={{ placement: 'bottomRight' }} message={{ getContainer: () => document.getElementById('said')! }}>
         <QueryClientProvider client={queries}>
           <SessionProvider>
             <Suspense fallback={<Waiting for={w('loadingPage')} height="60vh" />}>

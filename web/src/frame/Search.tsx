@@ -63,6 +63,7 @@ export default function Search({ namespace, onClose }: { namespace: string; onCl
         ref={input}
         size="large"
         role="combobox"
+        aria-label={w('search')}
         aria-expanded
         aria-controls="search-results"
         aria-activedescendant={hits[at] ? `hit-${at}` : undefined}

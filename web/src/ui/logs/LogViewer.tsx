@@ -33,7 +33,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
   const [follow, setFollow] = useState(true)
   const [text, setText] = useState('')
   const [found, setFound] = useState<number[]>([])
-  const [at, setAt] = useState(0)
+  const [at, setAt] = useState(-1) // the match that was jumped to; none yet
   const [first, setFirst] = useState(0)
   const [rows, setRows] = useState(30)
   const box = useRef<HTMLDivElement>(null)
@@ -128,6 +128,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
     setFollow(false)
     scrollTo(Math.max(0, found[index]! - 5))
   }
+  const back = (): void => jump(Math.max(at, 0) - 1)
   const download = (): void => {
     const parts: string[] = []
     const many = stable.length > 1
@@ -170,16 +171,19 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
           placeholder={w('searchLog')}
           aria-label={w('searchLog')}
           value={text}
-          onChange={(event) => setText(event.target.value)}
-          onKeyDown={(event) => event.key === 'Enter' && jump(at + (event.shiftKey ? -1 : 1))}
+          onChange={(event) => {
+            setText(event.target.value)
+            setAt(-1)
+          }}
+          onKeyDown={(event) => event.key === 'Enter' && (event.shiftKey ? back() : jump(at + 1))}
         />
         {wanted && (
           <Space.Compact>
-            <Button icon={<UpOutlined />} aria-label={w('previousMatch')} onClick={() => jump(at - 1)} />
+            <Button icon={<UpOutlined />} aria-label={w('previousMatch')} onClick={back} />
             <Button icon={<DownOutlined />} aria-label={w('nextMatch')} onClick={() => jump(at + 1)} />
           </Space.Compact>
         )}
-        {wanted && <span className="quiet">{found.length > 0 ? w('matches', { at: at + 1, count: found.length }) : w('noMatches')}</span>}
+        {wanted && <span className="quiet" role="status">{found.length > 0 ? w('matches', { at: Math.max(at, 0) + 1, count: found.length }) : w('noMatches')}</span>}
         <span className="grow" />
         <Typography.Text type="secondary" aria-live="off">
           {partial ? w('logLoading', { count: reader.current!.received.toLocaleString() }) : w('lines', { count: count.toLocaleString() })} · {w(live ? 'logLive' : states.every((state) => state.at === 'ended') && states.length > 0 ? 'logEnded' : 'logConnecting')}
