@@ -41,7 +41,7 @@ export default function ConfigMap() {
           label: 'ConfigMap',
           children: (
             <>
-              <Summary object={map} state={false} entries={[{ key: 'users', label: w('usedBy'), value: <ObjectLinks objects={podsReferring('ConfigMap', name, pods.items)} namespace={namespace} /> }]} />
+              <Summary object={map} state={false} entries={[{ key: 'users', label: w('usedBy'), value: <ObjectLinks objects={podsReferring('ConfigMap', name, pods.items)} namespace={namespace} none={w('nobody')} /> }]} />
               <Typography.Title level={2} style={{ fontSize: 16, margin: '16px 0 8px' }}>{w('data')}</Typography.Title>
               <KeyValues entries={entriesOf(map)} />
               <Events namespace={namespace} objects={[map]} />

@@ -34,7 +34,7 @@ export default function Node() {
       above={(node) => <WhyBox object={node} />}
       actions={(node) => <Cordon node={node} />}
       tabs={(node) => [
-        { key: 'node', label: w('title'), children: <About node={node} allocation={allocation} /> },
+        { key: 'node', label: w('node'), children: <About node={node} allocation={allocation} /> },
         { key: 'pods', label: `${w('podsHere')} (${allocation.pods.length})`, children: <Pods pods={allocation.pods} namespace={namespace} /> },
       ]}
     />

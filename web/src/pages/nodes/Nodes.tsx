@@ -38,7 +38,7 @@ export default function Nodes() {
       },
       { key: 'pods', title: w('pods'), sort: (node) => of(node).pods.length, render: (node) => <Pair left={String(of(node).pods.length)} right={String(allocatable(node, 'pods'))} /> },
       { key: 'cpuUse', title: w('cpuUse'), render: (node) => { const own = usage.data?.get(node.metadata.name); return own ? cores(own.cpu) : '-' } },
-      { key: 'memoryUse', title: w('memoryUse'), render: (node) => { const own = usage.data?.get(node.metadata.name); return own ? bytes(own.memory) : '-' } },
+      { key: 'memoryUse', title: w('memoryUse'), render: (node) => { const own = usage.data?.get(node.metadata.name); return own ? <span className="nowrap">{bytes(own.memory)}</span> : '-' } },
       { key: 'roles', title: w('roles'), render: (node) => rolesOf(node).map((role) => <Tag key={role}>{role}</Tag>), hidden: true },
       { key: 'version', title: w('version'), render: (node) => <span className="nowrap">{field(node, 'status.nodeInfo.kubeletVersion')}</span> },
     ]

@@ -2,6 +2,7 @@ import { defineWords } from '../../i18n/words'
 
 export const words = defineWords({
   title: { zh: '节点', en: 'Nodes' },
+  node: { zh: '节点', en: 'Node' },
   status: { zh: '状态', en: 'Status' },
   roles: { zh: '角色', en: 'Roles' },
   version: { zh: '版本', en: 'Version' },

@@ -61,6 +61,7 @@ function About({ pod }: { pod: KubeObject }) {
   const node: string | undefined = field(pod, 'spec.nodeName')
   const pair = (resource: string, form: (value: number) => string): string => `${sum.requests[resource] === undefined ? '-' : form(sum.requests[resource])} / ${sum.limits[resource] === undefined ? '-' : form(sum.limits[resource])}`
   const volumes = (field(pod, 'spec.volumes') ?? []) as { name: string; persistentVolumeClaim?: { claimName: string } }[]
+  const claims = volumes.flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? [])
   return (
     <>
       <Summary
@@ -78,7 +79,7 @@ function About({ pod }: { pod: KubeObject }) {
           {
             key: 'volumes',
             label: w('volumes'),
-            value: volumes.flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? []).map((claim) => <Link key={claim} to={`/build/${namespace}/volumes/${claim}`} style={{ marginInlineEnd: 8 }}>{claim}</Link>),
+            value: claims.length === 0 ? '-' : claims.map((claim) => <Link key={claim} to={`/build/${namespace}/volumes/${claim}`} style={{ marginInlineEnd: 8 }}>{claim}</Link>),
           },
         ]}
       />

@@ -42,7 +42,7 @@ export default function Pods() {
       },
       { key: 'node', title: w('node'), sort: (pod) => field(pod, 'spec.nodeName') ?? '', render: (pod) => (field(pod, 'spec.nodeName') ? <Link to={`/build/${namespace}/nodes/${field(pod, 'spec.nodeName')}`}>{field(pod, 'spec.nodeName')}</Link> : '-') },
       { key: 'cpuUse', title: w('cpuUse'), sort: (pod) => used.get(pod.metadata.name)?.cpu ?? 0, render: (pod) => { const own = used.get(pod.metadata.name); return own ? cores(own.cpu) : '-' } },
-      { key: 'memoryUse', title: w('memoryUse'), sort: (pod) => used.get(pod.metadata.name)?.memory ?? 0, render: (pod) => { const own = used.get(pod.metadata.name); return own ? bytes(own.memory) : '-' } },
+      { key: 'memoryUse', title: w('memoryUse'), sort: (pod) => used.get(pod.metadata.name)?.memory ?? 0, render: (pod) => { const own = used.get(pod.metadata.name); return own ? <span className="nowrap">{bytes(own.memory)}</span> : '-' } },
       { key: 'gpu', title: w('gpu'), hidden: true, render: (pod) => devices(podSum(pod.spec).requests).map(([name, count]) => `${name} × ${count}`).join(', ') || '-' },
       { key: 'address', title: w('address'), hidden: true, render: (pod) => field(pod, 'status.podIP') ?? '-' },
     ],

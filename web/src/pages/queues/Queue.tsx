@@ -35,7 +35,7 @@ export default function Queue() {
       actions={(queue) => <Button onClick={() => void toggle(queue)}>{w(queueState(queue) === 'closed' ? 'openQueue' : 'closeQueue')}</Button>}
       deleting={() => ({ consequences: w('deletes') })}
       onDeleted={() => navigate(list.to)}
-      tabs={(queue) => [{ key: 'queue', label: w('title'), children: <About queue={queue} /> }]}
+      tabs={(queue) => [{ key: 'queue', label: w('queue'), children: <About queue={queue} /> }]}
     />
   )
 }

@@ -2,6 +2,7 @@ import { defineWords } from '../../i18n/words'
 
 export const words = defineWords({
   title: { zh: '队列', en: 'Queues' },
+  queue: { zh: '队列', en: 'Queue' },
   create: { zh: '创建队列', en: 'Create queue' },
   state: { zh: '状态', en: 'State' },
   open: { zh: '开放', en: 'Open' },

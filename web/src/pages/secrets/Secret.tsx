@@ -43,7 +43,7 @@ export default function Secret() {
                 entries={[
                   { key: 'type', label: w('type'), value: String(secret.type ?? '') },
                   { key: 'immutable', label: w('immutable'), value: w(secret.immutable ? 'yes' : 'no') },
-                  { key: 'users', label: w('usedBy'), value: <ObjectLinks objects={podsReferring('Secret', name, pods.items)} namespace={namespace} /> },
+                  { key: 'users', label: w('usedBy'), value: <ObjectLinks objects={podsReferring('Secret', name, pods.items)} namespace={namespace} none={w('nobody')} /> },
                 ]}
               />
               <Typography.Title level={2} style={{ fontSize: 16, margin: '16px 0 8px' }}>{w('data')}</Typography.Title>

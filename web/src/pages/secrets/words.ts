@@ -7,6 +7,7 @@ export const words = defineWords({
   keys: { zh: '键', en: 'Keys' },
   data: { zh: '数据', en: 'Data' },
   usedBy: { zh: '使用者', en: 'Used by' },
+  nobody: { zh: '没有', en: 'Nobody' },
   name: { zh: '名称', en: 'Name' },
   template: { zh: '模板', en: 'Template' },
   custom: { zh: 'Custom', en: 'Custom' },
