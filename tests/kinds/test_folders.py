@@ -20,7 +20,7 @@ from danlu.meta.schema import Schema, structural
 ROOT = Path(__file__).parent.parent.parent
 KINDS = ROOT / "src/danlu/kinds"
 WIDGETS = {"text", "number", "switch", "select", "quantity", "command", "variables", "volumes", "claim"}
-WIDGETS |= {"scheduler", "resources", "devices", "labels"}
+WIDGETS |= {"secrets", "scheduler", "resources", "devices", "labels"}
 
 
 SCHEMAS: dict[str, Schema] = {}
@@ -58,6 +58,8 @@ def test_the_example_is_valid(kind: PlatformKind, path: Path) -> None:
 def test_every_field_of_the_form_exists_and_speaks_both_languages(kind: PlatformKind, path: Path) -> None:
     form = yaml.safe_load(path.read_text())
     assert set(form["title"]) == {"zh", "en"}
+    for section in form["sections"]:
+        assert set(section.get("help", form["title"])) == set(section.get("add", form["title"])) == {"zh", "en"}
     for section, field in fields(form):
         assert field["widget"] in WIDGETS, field
         for words in (

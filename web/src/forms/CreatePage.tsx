@@ -9,9 +9,10 @@ import { Dialog } from '../ui/Dialog'
 import { words } from '../ui/words'
 import { asNew, toYaml } from '../ui/yamlText'
 import { exampleOf } from './bundled'
-import { ObjectForm, type ObjectFormProps, type Overrides } from './ObjectForm'
+import { faultsOf } from './faults'
+import { ObjectForm, Refusal, type ObjectFormProps, type Overrides } from './ObjectForm'
 import type { FormSpec } from './spec'
-import { initialValue, missing, write, type Value } from './value'
+import { initialValue, write, type Value } from './value'
 import { words as formWords } from './words'
 
 const CreateFromYaml = lazy(() => import('../ui/CreateFromYaml'))
@@ -58,8 +59,8 @@ export function CreatePage(props: CreatePageProps) {
   const create = async (): Promise<void> => {
     setStrict(true)
     const finished = finish(value)
-    if (missing(form, { ...value, ...finished }).length > 0) {
-      requestAnimationFrame(() => document.querySelector<HTMLElement>('.ant-form-item-has-error input, .ant-form-item-has-error textarea')?.focus())
+    if (Object.keys(faultsOf(form, { ...value, ...finished })).length > 0) {
+      toFirstFault()
       return
     }
     setBusy(true)
@@ -69,15 +70,22 @@ export function CreatePage(props: CreatePageProps) {
       notification.success({ message: w('created1', { kind: kind.kind, name: made.metadata.name }) })
       for (const object of beside(value)) {
         // The first is there and stays: what did not come with it is said, and can be made later.
-        await createBeside(object, kind, made).catch((error: unknown) => notification.error({ duration: 0, message: w('createFailed', { kind: object.kind ?? '', name: object.metadata.name }), description: messageOf(error) }))
+        await createBeside(object, kind, made).catch((error: unknown) => notification.error({ duration: 0, message: w('createFailed', { kind: object.kind ?? '', name: object.metadata.name }), description: <Refusal messages={[messageOf(error)]} /> }))
       }
       leave(made)
     } catch (error) {
       setErrors(errorsByField(error))
+      toFirstFault()
     } finally {
       setBusy(false)
     }
   }
+  const toFirstFault = (): void =>
+    void setTimeout(() => {
+      const field = page.current?.querySelector<HTMLElement>('.ant-form-item-has-error :is(input, textarea, button)')
+      if (field) field.focus()
+      else page.current?.querySelector('[role=alert]')?.scrollIntoView({ block: 'nearest' })
+    })
   const change: ObjectFormProps['onChange'] = (next) => {
     setValue(next)
     if (Object.keys(errors).length > 0) setErrors({})

@@ -3,13 +3,16 @@ import { DeleteOutlined, PlusOutlined } from '@ant-design/icons'
 import { Alert, Button, Form, Switch } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import { useText, useWords } from '../i18n'
-import { isQuantity, KINDS, useList } from '../kube'
+import { KINDS, useList } from '../kube'
 import { DropMenu } from '../ui/DropMenu'
 import { words } from '../ui/words'
+import { useSaid } from '../why/useSaid'
 import { byMessage } from '../why/why'
+import { absentOf, faultsOf } from './faults'
 import type { FieldSpec, FormSpec, SectionSpec } from './spec'
-import { entries, escapeStep, isOn, isShown, missing, newEntry, placeErrors, read, withDefaults, write, type Value } from './value'
+import { entries, escapeStep, isOn, isShown, newEntry, placeErrors, read, withDefaults, write, type Value } from './value'
 import { Widget, type WidgetProps } from './widgets'
+import { words as formWords } from './words'
 
 /** Replaces the widget of a field: `{ 'spec.template.spec.containers.0.image': (props) => <ImagePicker …/> }`. */
 export type Overrides = Record<string, (props: WidgetProps) => ReactNode>
@@ -43,27 +46,36 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
   const claims = useList(KINDS.PersistentVolumeClaim, { namespace })
   const queues = useList(KINDS.Queue)
   const placed = useMemo(() => placeErrors(errors, shownPaths(form, value)), [errors, form, value])
-  const absent = useMemo(() => new Set(strict ? missing(form, value) : []), [strict, form, value])
+  const wrong = useMemo(() => faultsOf(form, value), [form, value])
+  const f = useWords(formWords)
+  const said = useSaid()
 
   const choicesOf = (field: FieldSpec): string[] | undefined => {
     if (field.widget === 'volumes' || field.widget === 'claim' || /pvc\.\d+\.name$/.test(field.path)) return claims.items.map((each) => each.metadata.name)
     if (field.widget === 'scheduler' || /[qQ]ueue$/.test(field.path)) return queues.items.map((each) => each.metadata.name)
     return undefined
   }
-  const faultsOf = (field: FieldSpec, path: string): string[] => {
-    const own = placed[path] ?? []
-    if (absent.has(path)) return [w('required', { label: t(field.label) }), ...own]
-    const entered = read(value, path)
-    if (field.widget === 'quantity' && typeof entered === 'string' && entered !== '' && !isQuantity(entered)) return [w('notQuantity'), ...own]
-    if (path === 'metadata.name' && typeof entered === 'string' && entered !== '' && !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(entered)) return [w('badName'), ...own]
-    return own
+  /** What is wrong first, then what the server said; the half-written is not called wrong before 创建 was pressed. */
+  const toldOf = (field: FieldSpec, path: string): string[] => {
+    const fault = wrong[path]
+    const patient = fault === 'required' || fault === 'rowIncomplete'
+    const own = !fault || (patient && !strict) ? [] : [fault === 'required' ? w('required', { label: t(field.label) }) : fault === 'notQuantity' || fault === 'badName' ? w(fault) : f(fault)]
+    return [...own, ...(placed[path] ?? []).map(said.message)]
+  }
+  const warningOf = (field: FieldSpec, path: string): string | undefined => {
+    const queue = field.widget === 'scheduler'
+    const known = queue ? queues : claims
+    if (known.loading || known.error || !(queue || field.widget === 'volumes' || field.widget === 'claim')) return undefined
+    const [name] = absentOf(field, read(value, path), known.items.map((each) => each.metadata.name))
+    return name === undefined ? undefined : f(queue ? 'queueAbsent' : 'claimAbsent', { name })
   }
   const renderField = (field: FieldSpec, root: string): ReactNode => {
     if (hidden.includes(field.path) || !isShown(field, value)) return null
     const path = root + field.path
     const id = `field-${path.replace(/[^\w-]/g, '_')}`
-    const faults = faultsOf(field, path)
-    const fault = faults.length > 0 ? faults.join(' · ') : undefined
+    const faults = toldOf(field, path)
+    const warning = faults.length > 0 ? undefined : warningOf(field, path)
+    const fault = faults.length > 0 ? faults.join(' · ') : warning
     const help = fault ?? (field.help ? t(field.help) : undefined)
     const told = help && <span id={`${id}-help`} className="break">{help}</span>
     const props: WidgetProps = { id, field, path, object: value, onChange, choices: choicesOf(field), describedBy: help ? `${id}-help` : undefined }
@@ -73,7 +85,7 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
         label={t(field.label)}
         htmlFor={id}
         required={field.required ?? false}
-        {...(faults.length > 0 ? { validateStatus: 'error' as const } : {})}
+        {...(fault ? { validateStatus: warning ? ('warning' as const) : ('error' as const) } : {})}
         {...(fault ? { help: told } : { extra: told })}
         style={{ marginBottom: 16 }}
       >
@@ -103,13 +115,16 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
 }
 
 /** What the server said and, where we know it, what to do. */
-function Refusal({ messages }: { messages: readonly string[] }) {
+export function Refusal({ messages }: { messages: readonly string[] }) {
   const w = useWords(words)
   const t = useText()
+  const said = useSaid()
   const known = messages.map((message) => byMessage(message, '')).find((answer) => answer !== undefined)
   return (
     <>
-      <div className="break">{messages.join('\n')}</div>
+      {messages.map((message) => (
+        <div key={message} className="break" title={message}>{said.message(message)}</div>
+      ))}
       {known && (
         <div>
           <strong>{w('nextStep')}:</strong> {t(known.nextStep, known.parameters)}
@@ -142,7 +157,8 @@ function SwitchedSection({ section, value, onChange, renderField }: Omit<Repeate
       <label className="row" style={{ width: 'fit-content' }}>
         <Switch checked={on} onChange={turn} aria-label={t(section.switch)} /> {t(section.switch)}
       </label>
-      {on && (
+      {section.help && <div className="quiet">{t(section.help)}</div>}
+      {on && section.fields.length > 0 && (
         <div className="form-grid" style={{ marginTop: 16 }}>
           {section.fields.map((field) => renderField(field, ''))}
         </div>
@@ -184,11 +200,11 @@ function RepeatedSection({ section, value, onChange, example, renderField }: Rep
       <div style={{ marginBottom: 16 }}>
         {free ? (
           <DropMenu disabled={free.length === 0} menu={{ items: free.map((key) => ({ key, label: key, onClick: () => add(key) })) }}>
-            <Button icon={<PlusOutlined />}>{w('addType')}</Button>
+            <Button icon={<PlusOutlined />}>{section.add ? t(section.add) : w('addType')}</Button>
           </DropMenu>
         ) : (
           <Button icon={<PlusOutlined />} onClick={() => add()}>
-            {w('addType')}
+            {section.add ? t(section.add) : w('addType')}
           </Button>
         )}
       </div>

@@ -71,7 +71,7 @@ export function ResourcesWidget({ id, path, object, onChange, describedBy }: Wid
 const told = ({ cpu, memory, gpu }: Amounts): string => `CPU ${cores(cpu)} · ${bytes(memory)}${gpu ? ` · ${GPU} ${gpu}` : ''}`
 
 const inWords = (template: Template, w: (key: keyof typeof words) => string): string =>
-  `${w(template.words)}\n${w('requests')}: ${told(template.requests)}\n${w('limits')}: ${told(template.limits)}${template.fitted ? `\n${w('fitted')}` : ''}`
+  `${w('description')}: ${w(template.words)}\n${w('requests')}: ${told(template.requests)}\n${w('limits')}: ${told(template.limits)}${template.fitted ? `\n${w('fitted')}` : ''}`
 
 function Card({ template }: { template: Template }) {
   const w = useWords(words)

@@ -4,7 +4,7 @@ import { exampleOf, formOf } from './bundled'
 import type { WidgetName } from './spec'
 import { initialValue } from './value'
 
-const WIDGETS: WidgetName[] = ['text', 'number', 'switch', 'select', 'quantity', 'command', 'variables', 'volumes', 'claim', 'scheduler', 'resources', 'devices', 'labels']
+const WIDGETS: WidgetName[] = ['text', 'number', 'switch', 'select', 'quantity', 'command', 'variables', 'volumes', 'claim', 'secrets', 'scheduler', 'resources', 'devices', 'labels']
 // TensorFlowJob is an early spelling of TensorFlowTrainingJob and has no form of its own.
 const kinds = [...JOB_KINDS, KINDS.Notebook, KINDS.TensorBoard, KINDS.Project, KINDS.Queue, KINDS.PodGroup].filter((kind) => kind !== KINDS.TensorFlowJob)
 

@@ -1,7 +1,7 @@
 /** The format of form.yaml; src/danlu/kinds/README.md describes it. */
 import type { Text } from '../i18n/words'
 
-export type WidgetName = 'text' | 'number' | 'switch' | 'select' | 'quantity' | 'command' | 'variables' | 'volumes' | 'claim' | 'scheduler' | 'resources' | 'devices' | 'labels'
+export type WidgetName = 'text' | 'number' | 'switch' | 'select' | 'quantity' | 'command' | 'variables' | 'volumes' | 'claim' | 'secrets' | 'scheduler' | 'resources' | 'devices' | 'labels'
 
 export interface FieldSpec {
   path: string
@@ -24,6 +24,11 @@ export interface SectionSpec {
   /** the section is off until this switch is on; off, the object has nothing at `at` */
   switch?: Text
   at?: string
+  /** with `switch`: what stands at `at` when it is on, and what that means */
+  value?: unknown
+  help?: Text
+  /** with `each`: what the button says that adds one */
+  add?: Text
   fields: readonly FieldSpec[]
 }
 

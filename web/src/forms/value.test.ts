@@ -60,6 +60,17 @@ describe('form values', () => {
     const placed = placeErrors({ 'metadata.name': ['taken'], 'spec.x.y': ['deep'], 'spec.other': ['odd'] }, ['metadata.name', 'spec.x'])
     expect(placed).toEqual({ 'metadata.name': ['taken'], 'spec.x': ['deep'], '': ['spec.other: odd'] })
   })
+
+  it('find the field that an error means without naming it exactly', () => {
+    const paths = ['metadata.name', 'spec.resources.requests.storage', 'spec.c.0.limits.cpu', 'spec.c.0.limits.memory', 'spec.scheduler.t9kScheduler']
+    const errors = { 'spec.resources.storage': ['zero'], 'spec.c.0.limits': ['below the memory request'], '*.t9kScheduler': ['not yours'], '*.requests.cpu': ['too much'], spec: ['bad'] }
+    expect(placeErrors(errors, paths)).toEqual({
+      'spec.resources.requests.storage': ['zero'],
+      'spec.c.0.limits.memory': ['below the memory request'],
+      'spec.scheduler.t9kScheduler': ['not yours'],
+      '': ['too much', 'spec: bad'],
+    })
+  })
 })
 
 describe('sections with a switch, fields with a condition', () => {

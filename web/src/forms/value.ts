@@ -97,7 +97,7 @@ export function initialValue(form: FormSpec, apiVersion: string, kind: string, e
 
 /** What a section begins with, when it is switched on or the form is new. */
 export function withDefaults<T>(object: T, section: SectionSpec): T {
-  let value = object
+  let value = section.value === undefined ? object : write(object, section.at!, section.value)
   for (const field of section.fields) {
     if (field.default !== undefined && field.default !== false) value = write(value, field.path, field.default)
   }
@@ -105,13 +105,12 @@ export function withDefaults<T>(object: T, section: SectionSpec): T {
 }
 
 /** A section that can be switched off is on when the object says anything of it. */
-export const isOn = (section: SectionSpec, object: unknown): boolean => !section.switch || !isEmpty(read(object, section.at!))
+export const isOn = (section: SectionSpec, object: unknown): boolean => !section.switch || says(read(object, section.at!))
+
+const says = (value: unknown): boolean => value !== false && !isEmpty(value)
 
 /** A field with `when` is shown once that says something. */
-export const isShown = (field: FieldSpec, object: unknown): boolean => {
-  const condition = field.when === undefined ? true : read(object, field.when)
-  return condition !== false && !isEmpty(condition)
-}
+export const isShown = (field: FieldSpec, object: unknown): boolean => field.when === undefined || says(read(object, field.when))
 
 const firstKey = (section: SectionSpec, example: unknown): string => {
   const shown = Object.keys((read(example, section.each!) as object | undefined) ?? {})
@@ -135,9 +134,24 @@ export function missing(form: FormSpec, object: unknown): string[] {
 export function placeErrors(errors: Record<string, string[]>, paths: readonly string[]): Record<string, string[]> {
   const placed: Record<string, string[]> = {}
   for (const [path, messages] of Object.entries(errors)) {
-    const above = paths.filter((each) => path === each || path.startsWith(`${each}.`)).sort((a, b) => b.length - a.length)[0]
-    const target = above ?? ''
-    ;(placed[target] ??= []).push(...(above || !path ? messages : messages.map((message) => `${path}: ${message}`)))
+    for (const message of messages) {
+      const target = placeOf(path, message, paths)
+      ;(placed[target ?? ''] ??= []).push(target || !path || path.startsWith('*.') ? message : `${path}: ${message}`)
+    }
   }
   return placed
+}
+
+function placeOf(path: string, message: string, paths: readonly string[]): string | undefined {
+  if (path.startsWith('*.')) return paths.find((each) => each.endsWith(path.slice(1)))
+  const above = paths.filter((each) => path === each || path.startsWith(`${each}.`)).sort((a, b) => b.length - a.length)[0]
+  if (above) return above
+  // Of a whole (requests) that several fields make up, the message names one: "must be less than or equal to cpu limit".
+  const last = (each: string): string => steps(each).at(-1) ?? ''
+  const within = steps(path).length > 2 ? paths.filter((each) => each.startsWith(`${path}.`)) : []
+  const named = within.find((each) => new RegExp(`\\b${last(each).replace(/[^\w]/g, '\\$&')}\\b`).test(message)) ?? within[0]
+  if (named) return named
+  // A claim's `spec.resources[storage]` is what stands at spec.resources.requests.storage.
+  const around = steps(path).slice(0, -1).map(escapeStep).join('.')
+  return around ? paths.find((each) => each.startsWith(`${around}.`) && last(each) === last(path)) : undefined
 }

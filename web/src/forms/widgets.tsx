@@ -7,7 +7,9 @@ import type { FieldSpec } from './spec'
 import { DevicesWidget } from './DevicesWidget'
 import { ResourcesWidget } from './ResourcesWidget'
 import { SchedulerWidget } from './SchedulerWidget'
+import { SecretsWidget } from './SecretsWidget'
 import { read, write, type Value } from './value'
+import { VolumesWidget } from './VolumesWidget'
 
 export interface WidgetProps {
   id: string
@@ -42,6 +44,8 @@ export function Widget(props: WidgetProps) {
       return <VolumesWidget {...props} />
     case 'claim':
       return <ClaimWidget {...props} />
+    case 'secrets':
+      return <SecretsWidget {...props} />
     case 'scheduler':
       return <SchedulerWidget {...props} />
     case 'resources':
@@ -185,70 +189,6 @@ function VariablesWidget(props: WidgetProps) {
               disabled={row.valueFrom !== undefined}
               value={row.valueFrom === undefined ? (row.value ?? '') : 'valueFrom'}
               onChange={(event) => change(index, { ...row, value: event.target.value })}
-            />
-          </>
-        )
-      }}
-    />
-  )
-}
-
-interface Volume {
-  name: string
-  persistentVolumeClaim?: { claimName: string }
-}
-
-interface Mount {
-  name: string
-  mountPath: string
-}
-
-/** Claims and where they are mounted in the first container; volumes of other types are kept as they are. */
-function VolumesWidget(props: WidgetProps) {
-  const w = useWords(words)
-  const { path, object, onChange } = props
-  const mountsPath = path.replace(/volumes$/, 'containers.0.volumeMounts')
-  const volumes = (read(object, path) ?? []) as Volume[]
-  const mounts = (read(object, mountsPath) ?? []) as Mount[]
-  const save = (nextVolumes: Volume[], nextMounts: Mount[]): void => onChange(write(write(object, path, nextVolumes), mountsPath, nextMounts))
-  const fresh = (): string => {
-    for (let number = volumes.length; ; number++) {
-      const name = number === 0 ? 'data' : `data-${number}`
-      if (!volumes.some((volume) => volume.name === name)) return name
-    }
-  }
-  return (
-    <Rows
-      id={props.id}
-      count={volumes.length}
-      onAdd={() => {
-        const name = fresh()
-        save([...volumes, { name, persistentVolumeClaim: { claimName: '' } }], [...mounts, { name, mountPath: volumes.length === 0 ? '/t9k/mnt' : '' }])
-      }}
-      onRemove={(index) => save(volumes.filter((_, at) => at !== index), mounts.filter((mount) => mount.name !== volumes[index]!.name))}
-      render={(index) => {
-        const volume = volumes[index]!
-        const mount = mounts.find((each) => each.name === volume.name)
-        if (!volume.persistentVolumeClaim) return <span className="grow">{w('otherVolume', { name: volume.name })}</span>
-        return (
-          <>
-            <AutoComplete
-              style={{ flex: 1 }}
-              aria-label={`${w('claim')} ${index + 1}`}
-              placeholder={w('claim')}
-              value={volume.persistentVolumeClaim.claimName}
-              options={(props.choices ?? []).map((value) => ({ value }))}
-              onChange={(claimName: string) => save(volumes.map((old, at) => (at === index ? { ...volume, persistentVolumeClaim: { ...volume.persistentVolumeClaim, claimName } } : old)), mounts)}
-            />
-            <Input
-              style={{ flex: 1 }}
-              aria-label={`${w('mountPath')} ${index + 1}`}
-              placeholder={w('mountPath')}
-              value={mount?.mountPath ?? ''}
-              onChange={(event) => {
-                const next = { ...(mount ?? { name: volume.name }), mountPath: event.target.value }
-                save(volumes, mount ? mounts.map((old) => (old === mount ? next : old)) : [...mounts, next])
-              }}
             />
           </>
         )

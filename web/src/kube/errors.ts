@@ -75,17 +75,37 @@ export function messageOf(error: unknown): string {
   return typeof message === 'string' ? message : 'unknown error'
 }
 
-/** Messages by the field they are about; what names no field stands under ''. */
+/** Messages by the field they are about; `*.queue` is any field that ends so; what names no field stands under ''. */
 export function errorsByField(error: unknown): Record<string, string[]> {
   const found: Record<string, string[]> = {}
   if (!(error instanceof KubeError)) return { '': [messageOf(error)] }
+  const put = (field: string, message: string): void => void (found[field] ??= []).push(message)
   for (const cause of error.causes) {
-    if (cause.field && cause.message) (found[fieldPath(cause.field)] ??= []).push(cause.message)
+    if (!cause.message || UNCHECKED.test(cause.message)) continue
+    const named = cause.field && cause.field !== '<nil>'
+    put(named ? fieldPath(cause.field!) : ABOUT_NAME.test(cause.message) ? 'metadata.name' : '', cause.message)
   }
-  // A name that is taken or refused is about the name, though the server names no field.
-  if (error.reason === 'AlreadyExists') (found['metadata.name'] ??= []).push(error.message)
-  if (Object.keys(found).length === 0) found[''] = [error.message]
-  return found
+  if (Object.keys(found).length > 0) return found
+  for (const field of fieldsIn(error)) put(field, error.message)
+  return Object.keys(found).length > 0 ? found : { '': [error.message] }
+}
+
+/** Said beside what hinders the check, of which it only distracts. */
+const UNCHECKED = /some validation rules were not checked/
+const ABOUT_NAME = /\bname is (?:part of|too long)/
+
+/** The server names no field for these, but it is plain which they are about. */
+function fieldsIn({ reason, message }: KubeError): string[] {
+  if (reason === 'AlreadyExists') return ['metadata.name']
+  if (/may not use queue/.test(message)) return ['*.t9kScheduler']
+  const unknown = [...message.matchAll(/(?:unknown|duplicate) field "([^"]+)"/g)].map((match) => fieldPath(match[1]!))
+  if (unknown.length > 0) return unknown
+  const asked = /exceeded quota: .*requested: (.*), used: /.exec(message)?.[1]?.split(',') ?? []
+  const lacking = /failed quota: [^:]*: must specify (.*)/.exec(message)?.[1]?.split(/;|,/) ?? []
+  return [...asked, ...lacking].flatMap((each) => {
+    const name = /^(?:requests\.|limits\.)?(cpu|memory|storage)\b/.exec(each.trim())
+    return name ? [`*.resources.${each.trim().startsWith('limits') ? 'limits' : 'requests'}.${name[1]}`] : []
+  })
 }
 
 /** `spec.containers[0].image` → `spec.containers.0.image`, the way forms write paths. */
