@@ -156,6 +156,8 @@ export default function BuildFrame() {
           {connection === 'reconnecting' && <Alert banner type="warning" message={w('reconnecting')} role="status" />}
           <Layout.Content id="content" tabIndex={-1} className="content">
             <CrumbsContext.Provider value={setCrumbs}>
+              {/* Lists show no heading of their own: the crumbs above say what they are. */}
+              {crumbs.length === 1 && page !== 'overview' && <h1 className="visually-hidden">{crumbs[0]!.label}</h1>}
               <Boundary at={location.pathname}>
                 <Suspense fallback={<Waiting for={w('loadingPage')} />}>
                   <Outlet />

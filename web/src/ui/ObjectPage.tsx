@@ -47,7 +47,7 @@ export function ObjectPage({ kind, name, observed, list, tabs, actions, above, d
     return (
       <Result
         status={failed ? 'warning' : 'info'}
-        title={failed ? w('failedTitle') : w('goneTitle', { kind: t(kind.words), name })}
+        title={<h1 className="result-title">{failed ? w('failedTitle') : w('goneTitle', { kind: t(kind.words), name })}</h1>}
         subTitle={failed ? messageOf(error) : w('goneHelp')}
         extra={<Link to={list.to}>{w('back')}</Link>}
       />

@@ -216,7 +216,7 @@ export function ResourceTable(props: ResourceTableProps) {
         }}
         className="resource-table"
         rowSelection={deleting ? { selectedRowKeys: [...selected], onChange: (keys) => setSelected(keys as string[]), preserveSelectedRowKeys: true, getCheckboxProps: (object: KubeObject) => ({ 'aria-label': w('select', { name: object.metadata.name }) }) as object } : undefined!}
-        {...(expandable ? { expandable: { expandedRowRender: (object: KubeObject) => expandable(object) } } : {})}
+        {...(expandable ? { expandable: { columnTitle: <span className="visually-hidden">{w('more')}</span>, expandedRowRender: (object: KubeObject) => expandable(object) } } : {})}
         locale={{
           emptyText: listed.loading ? ' ' : <Empty image={Empty.PRESENTED_IMAGE_SIMPLE} description={listed.items.length > 0 ? w('noMatch') : (emptyText ?? w('empty'))} />,
         }}
