@@ -26,7 +26,7 @@ export const words = defineWords({
   ports: { zh: '端口', en: 'Ports' },
   mounts: { zh: '绑定路径', en: 'Mounts' },
   environment: { zh: '环境变量', en: 'Environment' },
-  monitoring: { zh: '资源监测', en: 'Usage' },
+  monitoring: { zh: '资源监测', en: 'Resources' },
   logs: { zh: '日志', en: 'Logs' },
   terminal: { zh: '终端', en: 'Terminal' },
   container: { zh: '容器', en: 'Container' },
