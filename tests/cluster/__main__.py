@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import subprocess
@@ -28,18 +29,25 @@ class Phase:
     inside: bool = True  # the cluster's network
 
 
-EXAMPLES = ("test_tensorstack_examples", "test_example_03", "test_example_05", "test_example_06")
-OWN = ("test_basics", "test_console")
+EXAMPLES = ("test_tensorstack_examples", "test_example_05", "test_example_06")  # all in namespace default
+OWN = ("tests/cluster/test_basics.py", "tests/cluster/test_console.py", "tests/e2e/test_example_03.py")
 AT_ONCE = ("--numprocesses", "4", "--dist", "loadgroup")  # most cases wait, each in a namespace of its own
-PHASES = (
-    Phase("conformance", ("tests/conformance", "--kubeconfig", "KUBECONFIG", *AT_ONCE)),
-    Phase("examples", (*(f"tests/cluster/{name}.py" for name in OWN), *(f"tests/e2e/{name}.py" for name in EXAMPLES))),
-    Phase("walk", ("tests/browser/test_documents.py", "-k", "zh")),  # `make test` walks in both languages
-    Phase("installing", ("tests/cluster/test_images.py", "tests/cluster/test_upgrade.py")),
-    Phase("gangs", ("tests/cluster/test_gangs.py", "tests/cluster/test_trouble.py")),
-    Phase("faults", ("tests/cluster/test_faults.py",)),
-    Phase("ending", ("tests/cluster/test_ending.py",), inside=False),
+# One after the other; of those that stand in lanes, each lane goes on by itself: half of an example's time is waiting.
+STEPS: tuple[tuple[tuple[Phase, ...], ...], ...] = (
+    ((Phase("conformance", ("tests/conformance", "--kubeconfig", "KUBECONFIG", *AT_ONCE)),),),
+    (
+        (Phase("examples", tuple(f"tests/e2e/{name}.py" for name in EXAMPLES)),),
+        (
+            Phase("documents", OWN),
+            Phase("walk", ("tests/browser/test_documents.py", "-k", "zh")),  # `make test` walks in both languages
+        ),
+    ),
+    ((Phase("installing", ("tests/cluster/test_images.py", "tests/cluster/test_upgrade.py")),),),
+    ((Phase("gangs", ("tests/cluster/test_gangs.py", "tests/cluster/test_trouble.py")),),),
+    ((Phase("faults", ("tests/cluster/test_faults.py",)),),),
+    ((Phase("ending", ("tests/cluster/test_ending.py",), inside=False),),),
 )
+LOOK_S = 0.5
 
 
 def main() -> int:
@@ -47,7 +55,7 @@ def main() -> int:
     parser.add_argument("command", nargs="?", choices=("run", "up", "install", "down", "list"), default="run")
     parser.add_argument("name", nargs="?", help="which cluster, when there is more than one")
     parser.add_argument("--keep", action="store_true", help="with run: do not end the cluster when something failed")
-    names = [phase.name for phase in PHASES]
+    names = [phase.name for lanes in STEPS for lane in lanes for phase in lane]
     parser.add_argument("--only", action="append", choices=names, help="with run: this phase; may be repeated")
     arguments = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -104,7 +112,10 @@ def run(cluster: Cluster, names: list[str], *, keep: bool) -> int:
         if up(cluster) != 0:
             return 1
         cluster.install(say)
-        failed = [phase.name for phase in PHASES if phase.name in names and not passed(cluster, phase)]
+        failed = []
+        for lanes in STEPS:
+            chosen = [[phase for phase in lane if phase.name in names] for lane in lanes]
+            failed += run_lanes(cluster, [lane for lane in chosen if lane])
     except Trouble as trouble:
         print(f"test-cluster: {trouble}", file=sys.stderr)
     finally:
@@ -118,17 +129,52 @@ def run(cluster: Cluster, names: list[str], *, keep: bool) -> int:
     return 1 if failed or left else 0
 
 
-def passed(cluster: Cluster, phase: Phase) -> bool:
-    say(f"phase {phase.name}")
-    begun = time.monotonic()
-    words = [str(cluster.place.kubeconfig) if word == "KUBECONFIG" else word for word in phase.words]
-    prefix = cluster.place.prefix if phase.inside else []
-    done = subprocess.run(
-        [*prefix, sys.executable, "-m", "pytest", "--durations=5", *words],
-        cwd=ROOT, env={**cluster.environment, VARIABLE: str(cluster.place.folder), OUTSIDE: str(os.getpid())},
-    )  # fmt: skip
-    say(f"phase {phase.name}: {'passed' if done.returncode == 0 else 'FAILED'}, {time.monotonic() - begun:.0f} s")
-    return done.returncode == 0
+class Run:
+    """A phase that has been started. Beside others it keeps what it prints to itself until its end."""
+
+    def __init__(self, cluster: Cluster, phase: Phase, *, quiet: bool) -> None:
+        say(f"phase {phase.name}")
+        self.phase, self._begun = phase, time.monotonic()
+        self._said = cluster.place.folder / f"phase-{phase.name}.log" if quiet else None
+        words = [str(cluster.place.kubeconfig) if word == "KUBECONFIG" else word for word in phase.words]
+        prefix = cluster.place.prefix if phase.inside else []
+        with self._said.open("w") if self._said is not None else contextlib.nullcontext() as output:
+            self.process = subprocess.Popen(
+                [*prefix, sys.executable, "-m", "pytest", "--durations=5", *words], cwd=ROOT, stdout=output,
+                env={**cluster.environment, VARIABLE: str(cluster.place.folder), OUTSIDE: str(os.getpid())},
+            )  # fmt: skip
+
+    def passed(self) -> bool:
+        """To be asked once it has ended."""
+        if self._said is not None:
+            print(self._said.read_text(), flush=True)
+        passed = self.process.wait() == 0
+        took = time.monotonic() - self._begun
+        say(f"phase {self.phase.name}: {'passed' if passed else 'FAILED'}, {took:.0f} s")
+        return passed
+
+
+def run_lanes(cluster: Cluster, lanes: list[list[Phase]]) -> list[str]:
+    """The phases of each lane one after the other, the lanes at the same time; the names of those that failed."""
+    failed: list[str] = []
+    running = {number: Run(cluster, lane[0], quiet=len(lanes) > 1) for number, lane in enumerate(lanes)}
+    waiting = [lane[1:] for lane in lanes]
+    try:
+        while running:
+            for number, run in [*running.items()]:
+                if run.process.poll() is None:
+                    continue
+                del running[number]
+                if not run.passed():
+                    failed.append(run.phase.name)
+                if waiting[number]:
+                    running[number] = Run(cluster, waiting[number].pop(0), quiet=len(lanes) > 1)
+            time.sleep(LOOK_S)
+    finally:
+        for run in running.values():
+            run.process.kill()
+            run.process.wait()
+    return failed
 
 
 def down(place: Place) -> int:

@@ -84,7 +84,9 @@ class Store:
         for layout in (self.folder, self.built):
             if layout and (layout / "index.json").exists():
                 listed = json.loads((layout / "index.json").read_text())["manifests"]
-                found.update((str(one["annotations"][NAME]), str(one["digest"])) for one in listed)
+                # One whose name another was given since is still listed, without it.
+                notes = [(one.get("annotations") or {}, str(one["digest"])) for one in listed]
+                found.update((str(note[NAME]), digest) for note, digest in notes if NAME in note)
         return found
 
     def name(self, name: str, digest: str) -> None:
