@@ -1,4 +1,4 @@
-import { Alert, Select } from 'antd'
+import { Alert, Checkbox, Select } from 'antd'
 import { useState } from 'react'
 import { Link, useNavigate, useParams } from 'react-router-dom'
 import { useNamespace } from '../../frame/project'
@@ -111,9 +111,9 @@ function Logs({ pod }: { pod: KubeObject }) {
         <>
           {chooser}
           {restarted && (
-            <label className="row">
-              <input type="checkbox" checked={previous} onChange={(event) => setPrevious(event.target.checked)} /> {w('previous')}
-            </label>
+            <Checkbox checked={previous} onChange={(event) => setPrevious(event.target.checked)}>
+              {w('previous')}
+            </Checkbox>
           )}
         </>
       }

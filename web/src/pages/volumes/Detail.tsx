@@ -1,7 +1,8 @@
-import { Button, Spin } from 'antd'
+import { Button } from 'antd'
 import { lazy, Suspense, useState } from 'react'
 import { useNavigate, useParams } from 'react-router-dom'
 import { useNamespace } from '../../frame/project'
+import { Waiting } from '../../frame/Waiting'
 import { useWords } from '../../i18n'
 import { field, KINDS, useList, useObject, type KubeObject } from '../../kube'
 import { Conditions } from '../../ui/Conditions'
@@ -66,7 +67,7 @@ export default function Detail() {
             key: 'files',
             label: f('files'),
             children: (
-              <Suspense fallback={<Spin />}>
+              <Suspense fallback={<Waiting for={f('loadingFiles')} />}>
                 <Files claim={claim} />
               </Suspense>
             ),

@@ -1,5 +1,5 @@
 /** All ranks in one view: follow, search, colour and filter by rank, download. Only the lines on the screen are drawn. */
-import { DownloadOutlined, DownOutlined, UpOutlined, VerticalAlignBottomOutlined } from '@ant-design/icons'
+import { ArrowDownOutlined, DownloadOutlined, DownOutlined, UpOutlined } from '@ant-design/icons'
 import { Button, Input, Select, Space, Switch, Typography } from 'antd'
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import { useWords } from '../../i18n'
@@ -191,7 +191,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
         <label className="row">
           <Switch size="small" checked={follow} onChange={setFollow} /> {w('follow')}
         </label>
-        <Button icon={<VerticalAlignBottomOutlined />} aria-label={w('jumpToEnd')} title={w('jumpToEnd')} onClick={() => setFollow(true)} />
+        <Button icon={<ArrowDownOutlined />} aria-label={w('jumpToEnd')} title={w('jumpToEnd')} onClick={() => setFollow(true)} />
         <Button icon={<DownloadOutlined />} aria-label={w('download')} title={w('download')} onClick={download} disabled={count === 0} />
       </div>
       {waiting.length > 0 && <p className="quiet break" role="status">{waiting.slice(0, 3).join('\n')}</p>}

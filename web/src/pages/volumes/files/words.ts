@@ -3,6 +3,7 @@ import { defineWords } from '../../../i18n/words'
 export const words = defineWords({
   files: { zh: '文件', en: 'Files' },
   startHelp: { zh: '查看文件需要一个挂载这个持久卷的小 Pod。它八小时后自动结束，也可以随时关闭。', en: 'Seeing files needs a small pod that mounts the volume. It ends by itself after eight hours; you can close it at any time.' },
+  loadingFiles: { zh: '正在打开文件……', en: 'Opening the files…' },
   start: { zh: '启动', en: 'Start' },
   close: { zh: '关闭', en: 'Close' },
   starting: { zh: '正在启动 Pod {pod}……', en: 'Pod {pod} is starting…' },
