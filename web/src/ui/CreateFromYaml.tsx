@@ -2,13 +2,15 @@
 import { Alert, App, Button, Tag } from 'antd'
 import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import { useNavigate } from 'react-router-dom'
-import { useWords } from '../i18n'
+import { useText, useWords } from '../i18n'
 import type { KubeObject } from '../kube'
+import { useSaid } from '../why/useSaid'
+import { byMessage } from '../why/why'
 import { Dialog } from './Dialog'
-import { createAll, plan, type Outcome, type Planned } from './createDocuments'
+import { createAll, isSame, plan, type Outcome, type Planned } from './createDocuments'
 import { pathOf } from './paths'
 import { words } from './words'
-import { parseYaml } from './yamlText'
+import { parseYaml, type YamlFault } from './yamlText'
 import { YamlEditor } from './YamlEditor'
 
 export interface CreateFromYamlProps {
@@ -39,21 +41,30 @@ export default function CreateFromYaml({ namespace, onClose, initial = '', title
       current = false
     }
   }, [parsed, namespace])
-  const done = new Set(outcomes.filter((outcome) => outcome.created).map((outcome) => outcome.planned.object))
-  const rest = planned.filter((each) => !done.has(each.object))
+  const said = useSaid()
+  // What was created stays so while the rest of the text is mended.
+  const rest = planned.filter((each) => !outcomes.some((outcome) => outcome.created && isSame(outcome.planned, each)))
+  const refused = useMemo(() => outcomes.filter((outcome) => outcome.faults), [outcomes])
+  const faults = useMemo<YamlFault[]>(() => refused.flatMap((outcome) => outcome.faults!), [refused])
+  const change = (next: string): void => {
+    setText(next)
+    setOutcomes((before) => before.filter((outcome) => outcome.created)) // lines move, and what was refused may be mended
+  }
   const faulty = parsed.faults.length > 0 || planned.some((each) => each.fault)
 
   const create = async (): Promise<void> => {
     setBusy(true)
-    const results = await createAll(rest, setOutcomes)
+    const before = outcomes.filter((outcome) => outcome.created)
+    const results = await createAll(rest, (tried) => setOutcomes([...before, ...tried]))
     setBusy(false)
     const made = results.flatMap((result) => (result.created ? [{ ...result.created, kind: result.planned.kind!.kind }] : []))
     for (const object of made) notification.success({ message: w('created1', { kind: object.kind, name: object.metadata.name }) })
     if (made.length < results.length || made.length === 0) return
+    const all = [...before.map((outcome) => ({ ...outcome.created!, kind: outcome.planned.kind!.kind })), ...made]
     onClose()
-    if (onCreated) onCreated(made)
+    if (onCreated) onCreated(all)
     else {
-      const to = made.map((object) => pathOf(object, namespace)).find(Boolean)
+      const to = all.map((object) => pathOf(object, namespace)).find(Boolean)
       if (to) navigate(to)
     }
   }
@@ -74,7 +85,7 @@ export default function CreateFromYaml({ namespace, onClose, initial = '', title
             multiple
             hidden
             onChange={(event) => {
-              void Promise.all([...(event.target.files ?? [])].map((each) => each.text())).then((texts) => setText(texts.join('\n---\n')))
+              void Promise.all([...(event.target.files ?? [])].map((each) => each.text())).then((texts) => change(texts.join('\n---\n')))
               event.target.value = ''
             }}
           />
@@ -88,10 +99,10 @@ export default function CreateFromYaml({ namespace, onClose, initial = '', title
         </div>
       }
     >
-      <YamlEditor value={text} onChange={setText} label="YAML" height="52vh" autoFocus />
+      <YamlEditor value={text} onChange={change} faults={faults} label="YAML" height="52vh" autoFocus />
       <div style={{ marginTop: 8 }} role="status">
         {parsed.faults.slice(0, 3).map((fault) => (
-          <Alert key={`${fault.line}:${fault.message}`} type="error" showIcon message={w('yamlError', { line: fault.line, message: fault.message })} style={{ marginBottom: 4 }} />
+          <Alert key={`${fault.line}:${fault.message}`} type="error" showIcon message={w('yamlError', { line: fault.line, message: said.message(fault.message) })} style={{ marginBottom: 4 }} />
         ))}
         {planned.length === 0 && parsed.faults.length === 0 && <span className="quiet">{w('nothingToCreate')}</span>}
         {planned.length > 0 && !faulty && (
@@ -110,19 +121,37 @@ export default function CreateFromYaml({ namespace, onClose, initial = '', title
             <Alert key={index} type="error" showIcon message={`${w('yamlError', { line: each.line, message: w('document', { number: index + 1 }) })}: ${w(each.fault.key, each.fault.parameters)}`} style={{ marginTop: 4 }} />
           ) : null,
         )}
-        {outcomes.map((outcome, index) =>
-          outcome.error ? (
-            <Alert
-              key={index}
-              type="error"
-              showIcon
-              message={w('createFailed', { kind: outcome.planned.kind?.kind ?? '', name: outcome.planned.object.metadata.name })}
-              description={<span className="break">{outcome.error}</span>}
-              style={{ marginTop: 4 }}
-            />
-          ) : null,
-        )}
+        {refused.map(({ planned: { kind, object }, faults: found }, index) => (
+          <Alert
+            key={index}
+            type="error"
+            showIcon
+            message={w('createFailed', { kind: kind?.kind ?? '', name: object.metadata.name })}
+            description={found!.map((fault) => (
+              <Refused key={`${fault.line} ${fault.message}`} fault={fault} />
+            ))}
+            style={{ marginTop: 4 }}
+          />
+        ))}
       </div>
     </Dialog>
+  )
+}
+
+/** At its line what the server said and, where we know it, what to do. */
+function Refused({ fault }: { fault: YamlFault }) {
+  const w = useWords(words)
+  const t = useText()
+  const said = useSaid()
+  const known = byMessage(fault.message, '')
+  return (
+    <div className="break" title={fault.message}>
+      {w('yamlError', { line: fault.line, message: said.message(fault.message) })}
+      {known && (
+        <div>
+          <strong>{w('nextStep')}:</strong> {t(known.nextStep, known.parameters)}
+        </div>
+      )}
+    </div>
   )
 }

@@ -3,10 +3,12 @@ import { EyeInvisibleOutlined, EyeOutlined } from '@ant-design/icons'
 import { App, Alert, Button, Checkbox, Space } from 'antd'
 import { useEffect, useState } from 'react'
 import { useWords } from '../i18n'
-import { findKind, KubeError, messageOf, replaceObject, type KubeObject } from '../kube'
+import { findKind, KubeError, replaceObject, type KubeObject } from '../kube'
+import { useSaid } from '../why/useSaid'
+import { faultsOf } from './createDocuments'
 import { keepsValues, withoutValues } from './hiding'
 import { words } from './words'
-import { parseYaml, toYaml } from './yamlText'
+import { parseYaml, toYaml, type YamlFault } from './yamlText'
 import { YamlEditor } from './YamlEditor'
 
 export default function YamlPanel({ object, height = '60vh' }: { object: KubeObject; height?: string }) {
@@ -16,6 +18,8 @@ export default function YamlPanel({ object, height = '60vh' }: { object: KubeObj
   const [managed, setManaged] = useState(false)
   const [asked, setAsked] = useState(false)
   const [error, setError] = useState<string>()
+  const [faults, setFaults] = useState<YamlFault[]>([])
+  const said = useSaid()
   const [busy, setBusy] = useState(false)
   const hidden = keepsValues(object) && !asked
   const shown = toYaml(hidden ? withoutValues(object) : object, { managedFields: managed })
@@ -33,11 +37,12 @@ export default function YamlPanel({ object, height = '60vh' }: { object: KubeObj
     const [edited] = parsed.objects
     const fault = parsed.faults[0]
     if (fault || !edited) {
-      setError(fault ? w('yamlError', { line: fault.line, message: fault.message }) : w('nothingToCreate'))
+      setError(fault ? w('yamlError', { line: fault.line, message: said.message(fault.message) }) : w('nothingToCreate'))
       return
     }
     setBusy(true)
     setError(undefined)
+    setFaults([])
     try {
       const kind = await findKind(edited.apiVersion ?? '', edited.kind ?? '')
       if (!kind) throw new Error(w('noSuchKind', { kind: edited.kind ?? '', apiVersion: edited.apiVersion ?? '' }))
@@ -45,10 +50,19 @@ export default function YamlPanel({ object, height = '60vh' }: { object: KubeObj
       void message.success(w(dryRun ? 'checkedFine' : 'saved'))
       if (!dryRun) setEditing(undefined)
     } catch (failed) {
-      setError(failed instanceof KubeError && failed.conflict ? w('saveConflict') : messageOf(failed))
+      if (failed instanceof KubeError && failed.conflict) setError(w('saveConflict'))
+      else {
+        const found = faultsOf(failed, { object: edited, place: parsed.places[0]! })
+        setError(found.map((each) => w('yamlError', { line: each.line, message: said.message(each.message) })).join('\n'))
+        setFaults(found)
+      }
     } finally {
       setBusy(false)
     }
+  }
+  const change = (text: string): void => {
+    setEditing(text)
+    if (faults.length > 0) setFaults([])
   }
   const copy = (): void => void navigator.clipboard.writeText(editing ?? shown).then(() => message.success(w('copied')))
   return (
@@ -81,7 +95,7 @@ export default function YamlPanel({ object, height = '60vh' }: { object: KubeObj
         )}
       </div>
       {error && <Alert type="error" showIcon message={<span className="break">{error}</span>} style={{ marginBottom: 8 }} />}
-      <YamlEditor value={editing ?? shown} onChange={setEditing} readOnly={editing === undefined} height={height} label="YAML" />
+      <YamlEditor value={editing ?? shown} faults={faults} onChange={change} readOnly={editing === undefined} height={height} label="YAML" />
     </div>
   )
 }

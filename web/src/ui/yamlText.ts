@@ -1,5 +1,6 @@
 /** Objects as YAML and back. Pure. */
-import { parseAllDocuments, stringify, type Document } from 'yaml'
+import { isCollection, isMap, isScalar, parseAllDocuments, stringify, type Document } from 'yaml'
+import { steps } from '../forms/value'
 import type { KubeObject } from '../kube'
 
 /** As people want to read it: managedFields are noise. */
@@ -40,11 +41,14 @@ export interface Parsed {
   objects: KubeObject[]
   /** the line at which each object begins, from 1 */
   lines: number[]
+  /** for each object: the place of a field, or of what is nearest above it */
+  places: ((path: string) => { line: number; column: number })[]
   faults: YamlFault[]
 }
 
+
 export function parseYaml(text: string): Parsed {
-  const parsed: Parsed = { objects: [], lines: [], faults: [] }
+  const parsed: Parsed = { objects: [], lines: [], places: [], faults: [] }
   const documents = parseAllDocuments(text, { prettyErrors: true, uniqueKeys: true, version: '1.1', merge: true }) as Document.Parsed[]
   if (!Array.isArray(documents)) return parsed
   for (const document of documents) {
@@ -56,16 +60,35 @@ export function parseYaml(text: string): Parsed {
     const line = lineAt(text, document.contents?.range?.[0] ?? document.range[0])
     const value = document.toJS() as unknown
     if (value === null || value === undefined) continue
-    for (const object of itemsOf(value)) {
+    const inList = itemsOf(value)[0] !== value
+    itemsOf(value).forEach((object, index) => {
       if (typeof object !== 'object' || Array.isArray(object)) {
         parsed.faults.push({ line, column: 1, message: 'a document must be an object with apiVersion, kind and metadata' })
-        continue
+        return
       }
       parsed.objects.push(object as KubeObject)
       parsed.lines.push(line)
-    }
+      parsed.places.push((path) => placeOf(text, document, [...(inList ? ['items', String(index)] : []), ...steps(path)]))
+    })
   }
   return parsed
+}
+
+/** Down the path as far as the text has it; a key stands where its name is written. */
+function placeOf(text: string, document: Document.Parsed, path: readonly string[]): { line: number; column: number } {
+  let node: unknown = document.contents
+  let offset = document.contents?.range?.[0] ?? document.range[0]
+  for (const step of path) {
+    if (!isCollection(node)) break
+    const pair = isMap(node) ? node.items.find((each) => isScalar(each.key) && (each.key.source ?? String(each.key.value)) === step) : undefined
+    const next = isMap(node) ? pair?.value : node.items[Number(step)]
+    const at = ((pair?.key ?? next) as { range?: [number, number, number] } | undefined)?.range?.[0]
+    if (at === undefined) break
+    offset = at
+    node = next
+  }
+  const line = lineAt(text, offset)
+  return { line, column: offset - text.lastIndexOf('\n', offset - 1) }
 }
 
 /** kind: List holds objects of its own. */

@@ -610,6 +610,22 @@ export const rules: Table['rules'] = [
   [/^\S+ in body should be at least (\d+) chars long$/, '至少 $1 个字符'],
   [/^((?:metadata|spec|data)[\w.[\]-]*): ((?:Invalid|Required|Unsupported|Duplicate|Forbidden|Not found|Too long).*)$/, '$1：@2'],
   [/^(\S+) "([^"]*)" is invalid: (.*)$/, '$2 无效：@3'],
+  // YAML
+  [/^Map keys must be unique$/, '同一个键出现了两次'],
+  [/^Implicit map keys? needs? to be followed by map values?$/, '键后面缺少“:”和值'],
+  [/^Implicit keys need to be on a single line$/, '这一行缺少“:”，或者缩进有误'],
+  [/^Nested mappings are not allowed in compact mappings$/, '一行里有两个“:”：含“:”的值要加引号，否则请换行'],
+  [/^All (?:mapping|sequence) items must start at the same column$/, '缩进与上面没有对齐'],
+  [/^A block sequence may not be used as an implicit map key$/, '缩进有误：列表不能放在这里'],
+  [/^Tabs are not allowed as indentation$/, '不能用制表符缩进，请用空格'],
+  [/^Flow \w+ in block collection must be sufficiently indented.*$/, '括号没有结束，或者缩进不够'],
+  [/^(?:Expected flow \w+ to end with|Flow \w+ must end with an?) (.)$/, '缺少“$1”'],
+  [/^Missing closing (\S+) ?quote.*$/, '引号没有结束'],
+  [/^Missing (\S+) between flow \w+ items.*$/, '缺少“$1”'],
+  [/^Block collections are not allowed within flow collections$/, '括号里不能换行写键值，请先结束括号'],
+  [/^Unresolved alias.*: (.*)$/, '没有定义锚点 $1'],
+  [/^Unexpected (.*)$/, '这里不应有这些内容：$1'],
+  [/^a document must be an object with apiVersion, kind and metadata$/, '每个文档须是带有 apiVersion、kind 和 metadata 的对象'],
   // last: it holds whatever follows
   [/^Pod ([\w.-]+): (.*)$/, '副本 $1：@2'],
 ]

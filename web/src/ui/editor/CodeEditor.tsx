@@ -21,6 +21,8 @@ export interface CodeEditorProps {
   readOnly?: boolean
   /** Faults found elsewhere (by the server), shown at their lines. */
   faults?: readonly YamlFault[]
+  /** in the person's language */
+  say: (message: string) => string
   height?: string
   label: string
   autoFocus?: boolean
@@ -31,15 +33,17 @@ const DARK = Prec.high(
   EditorView.theme({ '&': { backgroundColor: '#12161c' }, '.cm-gutters': { backgroundColor: '#12161c', color: '#a6adb8' }, '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: '#1b222c' } }, { dark: true }),
 )
 
-function diagnostics(view: EditorView, extra: readonly YamlFault[]): Diagnostic[] {
+const NONE: readonly YamlFault[] = []
+
+function diagnostics(view: EditorView, extra: readonly YamlFault[], say: (message: string) => string): Diagnostic[] {
   const text = view.state.doc
   return [...parseYaml(text.toString()).faults, ...extra].map((fault) => {
     const line = text.line(Math.min(Math.max(1, fault.line), text.lines))
-    return { from: Math.min(line.from + fault.column - 1, line.to), to: line.to, severity: 'error' as const, message: fault.message }
+    return { from: Math.min(line.from + fault.column - 1, line.to), to: line.to, severity: 'error' as const, message: say(fault.message) }
   })
 }
 
-export default function CodeEditor({ value, onChange, readOnly = false, faults = [], height = '60vh', label, autoFocus }: CodeEditorProps) {
+export default function CodeEditor({ value, onChange, readOnly = false, faults = NONE, say, height = '60vh', label, autoFocus }: CodeEditorProps) {
   const w = useWords(words)
   const help = useId()
   const host = useRef<HTMLDivElement>(null)
@@ -98,9 +102,9 @@ export default function CodeEditor({ value, onChange, readOnly = false, faults =
   }, [chosenTheme, readOnly])
 
   useEffect(() => {
-    const lint = linter((shown) => diagnostics(shown, faults), { delay: 200 })
+    const lint = linter((shown) => diagnostics(shown, faults, say), { delay: 200 })
     view.current?.dispatch({ effects: parts.current.lint.reconfigure(readOnly ? [] : lint) })
-  }, [faults, readOnly])
+  }, [faults, say, readOnly])
 
   // Escape closes completion and search here; it must not close the dialog around and lose what was written.
   return (
