@@ -58,7 +58,7 @@ export default function Search({ namespace, onClose }: { namespace: string; onCl
     navigate(hit.to)
   }
   return (
-    <Dialog footer={null} closable={false} onCancel={onClose} width={560} style={{ top: 80 }} afterOpenChange={() => input.current?.focus()} aria-label={w('search')}>
+    <Dialog footer={null} closable={false} onCancel={onClose} width={560} style={{ top: 80 }} afterOpenChange={() => input.current?.focus()} title={w('search')} styles={{ header: { display: 'none' } }}>
       <Input
         ref={input}
         size="large"

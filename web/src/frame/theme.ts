@@ -64,7 +64,7 @@ export const tokens = (chosen: Theme): ThemeConfig => ({
     motionDurationSlow: '0.16s',
   },
   components: {
-    ...(chosen === 'dark' ? { Button: { primaryColor: '#0b1220', dangerColor: '#0b1220' } } : {}),
+    ...(chosen === 'dark' ? { Button: { primaryColor: '#0b1220', dangerColor: '#0b1220' }, Dropdown: { colorPrimary: '#9cc4ff' } } : {}),
     // The column by which a table is sorted: a hint, not a stripe.
     Table: chosen === 'dark' ? { bodySortBg: '#191e25', headerSortActiveBg: '#232a33', headerSortHoverBg: '#2a323c' } : { bodySortBg: '#fbfcfd' },
     Layout: { headerHeight: 48, headerPadding: '0 16px', siderBg: chosen === 'dark' ? '#161a20' : '#ffffff', bodyBg: chosen === 'dark' ? '#0f1216' : '#f4f6f9' },
