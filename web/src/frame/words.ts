@@ -37,7 +37,7 @@ export const words = defineWords({
   help: { zh: '帮助', en: 'Help' },
   helpBody: {
     zh: '按 Ctrl-K（macOS 为 ⌘K）搜索任何页面或对象。右上角切换项目；“从 YAML 创建”接受任何资源，也可以一次粘贴多个文档。所有列表都会自动更新，刷新图标会重新读取。',
-    en: 'Press Ctrl-K (⌘K on a Mac) to find any page or object. The project is chosen at the top right; “Create from YAML” takes any kind, several documents at once too. All lists are live; the refresh icon reads them anew.',
+    en: 'Press Ctrl-K (⌘K on a Mac) to find any page or object. The project is chosen at the top right; "Create from YAML" takes any kind, several documents at once too. All lists are live; the refresh icon reads them anew.',
   },
   version: { zh: '版本', en: 'Version' },
   close: { zh: '关闭', en: 'Close' },

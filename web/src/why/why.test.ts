@@ -47,6 +47,13 @@ describe('why', () => {
     expect(en(why(job, pods))).toContain('failed with code 2')
   })
 
+  it('says what keeps some of the replicas of a job that runs', () => {
+    const message = 'Pod j-worker-1 cannot be created: pods "j-worker-1" is forbidden: exceeded quota: q'
+    const job = (reason: string): KubeObject => ({ kind: 'PyTorchTrainingJob', metadata: { name: 'j' }, status: { phase: 'Running', conditions: [{ type: 'Running', status: 'False', reason, message }] } })
+    expect(en(why(job('FailedCreatePod')))).toContain('quota of the project')
+    expect(why(job('Other'))).toBeUndefined()
+  })
+
   it('says quota from an event of the job', () => {
     const job: KubeObject = { apiVersion: 'x/v1', kind: 'PyTorchTrainingJob', metadata: { name: 'j', uid: 'j' }, status: { phase: 'Pending' } }
     const event: KubeObject = { metadata: { name: 'e' }, type: 'Warning', message: 'pods "x" is forbidden: exceeded quota: q', involvedObject: { uid: 'j' } }

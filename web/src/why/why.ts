@@ -47,6 +47,9 @@ function whyOwner(object: KubeObject, pods: readonly KubeObject[], events: reado
   if (blocked?.status === 'True' && blocked.message) return byCondition(blocked.message, object.metadata.name)
   const lost = /Pod\[([\w.-]+)\] exited with error code (\d+)/.exec(failure?.message ?? '')
   if (lost) return say('replicaLost', { pod: lost[1]!, code: lost[2]! })
+  // Some of its replicas run, and others cannot even be made.
+  const running = conditionOf(object, 'Running')
+  if (phase === 'Running' && running?.status === 'False' && running.reason === 'FailedCreatePod' && running.message) return byCondition(running.message, object.metadata.name)
   if (phase === 'Running' || isTrue(object, 'Running') || isTrue(object, 'Ready')) return undefined
   // What makes its pods (a StatefulSet) says why it cannot; the object itself only says that there is none yet.
   const refused = pods.length === 0 ? events.find((event) => event.reason === 'FailedCreate') : undefined

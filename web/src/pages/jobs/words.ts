@@ -15,7 +15,7 @@ export const words = defineWords({
   tensorflow: { zh: 'TensorFlow', en: 'TensorFlow' },
   kubeflowPytorch: { zh: 'Kubeflow PyTorchJob', en: 'Kubeflow PyTorchJob' },
   kubeflowTf: { zh: 'Kubeflow TFJob', en: 'Kubeflow TFJob' },
-  noJobs: { zh: '还没有作业。点击“创建 Job”开始第一个训练。', en: 'No jobs yet. Press “Create Job” to start the first training.' },
+  noJobs: { zh: '还没有作业。点击“创建 Job”开始第一个训练。', en: 'No jobs yet. Press "Create Job" to start the first training.' },
   defaultScheduler: { zh: '默认调度器', en: 'Default scheduler' },
   t9kScheduler: { zh: 'T9k 调度器', en: 'T9k scheduler' },
   // actions

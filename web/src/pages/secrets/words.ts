@@ -23,7 +23,7 @@ export const words = defineWords({
   add: { zh: '添加', en: 'Add' },
   keyMissing: { zh: '键不能为空', en: 'A key is needed' },
   keyTwice: { zh: '键 {key} 出现了两次', en: 'Key {key} stands there twice' },
-  keyBad: { zh: '键只能包含字母、数字、“-”、“_”和“.”', en: 'A key has letters, digits, “-”, “_” and “.” only' },
+  keyBad: { zh: '键只能包含字母、数字、“-”、“_”和“.”', en: 'A key has letters, digits, "-", "_" and "." only' },
   server: { zh: '仓库地址', en: 'Registry' },
   user: { zh: '用户名', en: 'User name' },
   password: { zh: '密码', en: 'Password' },
