@@ -1,8 +1,9 @@
 /** GPU: which kind of device and how many, written among a container's limits. */
-import { AutoComplete, InputNumber } from 'antd'
+import { InputNumber } from 'antd'
 import { useMemo } from 'react'
 import { useWords } from '../i18n'
 import { field as fieldOf, isDevice, KINDS, quantity, useList } from '../kube'
+import { Suggest } from './Suggest'
 import { escapeStep, read, write } from './value'
 import type { WidgetProps } from './widgets'
 import { words } from './words'
@@ -26,7 +27,7 @@ export function DevicesWidget({ id, path, object, onChange, describedBy }: Widge
   return (
     <div className="row" style={{ flexWrap: 'nowrap' }}>
       <InputNumber id={id} aria-describedby={describedBy} min={0} precision={0} value={count} onChange={(next) => change(name ?? offered[0] ?? USUAL, next ?? 0)} />
-      <AutoComplete className="grow" aria-label={w('deviceName')} disabled={count === 0} value={name ?? offered[0] ?? USUAL} onChange={(next: string) => change(next, count)} options={offered.map((value) => ({ value }))} />
+      <Suggest className="grow" aria-label={w('deviceName')} disabled={count === 0} value={name ?? offered[0] ?? USUAL} onChange={(next: string) => change(next, count)} options={offered.map((value) => ({ value }))} />
     </div>
   )
 }

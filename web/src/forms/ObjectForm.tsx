@@ -60,7 +60,11 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
     const fault = wrong[path]
     const patient = fault === 'required' || fault === 'rowIncomplete'
     const own = !fault || (patient && !strict) ? [] : [fault === 'required' ? w('required', { label: t(field.label) }) : fault === 'notQuantity' || fault === 'badName' ? w(fault) : f(fault)]
-    return [...own, ...(placed[path] ?? []).map(said.message)]
+    const refused = (placed[path] ?? []).map((message) => {
+      const known = byMessage(message, '')
+      return known ? `${said.message(message)} ${t(known.nextStep, known.parameters)}` : said.message(message)
+    })
+    return [...own, ...refused]
   }
   const warningOf = (field: FieldSpec, path: string): string | undefined => {
     const queue = field.widget === 'scheduler'

@@ -1,8 +1,9 @@
 /** 模板: what a container asks for and may use, by the name of a size or by hand. */
-import { AutoComplete, InputNumber, Select } from 'antd'
+import { InputNumber, Select } from 'antd'
 import { useMemo, useState } from 'react'
 import { useWords } from '../i18n'
 import { bytes, cores, field as fieldOf, KINDS, quantity, useList } from '../kube'
+import { Suggest } from './Suggest'
 import { GPU, resourcesOf, templateOf, templatesFor, type Amounts, type Template } from './templates'
 import { read, write } from './value'
 import type { WidgetProps } from './widgets'
@@ -49,7 +50,7 @@ export function ResourcesWidget({ id, path, object, onChange, describedBy }: Wid
           {FIELDS.map(([label, at]) => (
             <label key={at}>
               {w(label)}
-              <AutoComplete style={{ width: '100%' }} value={(read(object, `${path}.${at}`) as string | undefined) ?? ''} onChange={(value: string) => put(at, value)} options={SIZES[at.endsWith('cpu') ? 'cpu' : 'memory'].map((value) => ({ value }))} />
+              <Suggest style={{ width: '100%' }} value={(read(object, `${path}.${at}`) as string | undefined) ?? ''} onChange={(value: string) => put(at, value)} options={SIZES[at.endsWith('cpu') ? 'cpu' : 'memory'].map((value) => ({ value }))} />
             </label>
           ))}
           <label>

@@ -1,6 +1,7 @@
 /** 调度器: the cluster's own, or T9k's with a queue and a priority. */
-import { AutoComplete, InputNumber, Radio } from 'antd'
+import { InputNumber, Radio } from 'antd'
 import { useWords } from '../i18n'
+import { Suggest } from './Suggest'
 import { read, write } from './value'
 import type { WidgetProps } from './widgets'
 import { words } from './words'
@@ -27,7 +28,7 @@ export function SchedulerWidget({ id, path, object, onChange, choices = [], fiel
         <div className="row" style={{ flexWrap: 'nowrap', alignItems: 'flex-start' }}>
           <label className="grow">
             {w('queue')}
-            <AutoComplete
+            <Suggest
               style={{ width: '100%' }}
               value={chosen.queue ?? ''}
               onChange={(queue: string) => onChange(write(object, path, { ...chosen, queue }))}

@@ -1,7 +1,8 @@
 /** 存储卷: its type, what it holds, its name and where the first container mounts it. */
-import { AutoComplete, Input, Select } from 'antd'
+import { Input, Select } from 'antd'
 import { useWords } from '../i18n'
 import { words as uiWords } from '../ui/words'
+import { Suggest } from './Suggest'
 import { addRow, changeRow, removeRow, rowsOf, TYPES, type Row } from './volumes'
 import { Rows, type WidgetProps } from './widgets'
 import { words } from './words'
@@ -28,7 +29,7 @@ export function VolumesWidget({ id, path, object, onChange, choices = [] }: Widg
           <div className="grow" style={{ display: 'grid', gridTemplateColumns: 'repeat(auto-fit, minmax(150px, 1fr))', gap: 8 }}>
             <Select {...label(ui('type'))} value={row.type} onChange={(type: Row['type']) => change({ type, source: '' })} options={TYPES.map((value) => ({ value, label: typeName(value) }))} />
             {row.type in SOURCES && (
-              <AutoComplete {...label(typeName(row.type))} value={row.source} options={row.type === 'persistentVolumeClaim' ? choices.map((value) => ({ value })) : []} onChange={(source: string) => change({ source })} />
+              <Suggest {...label(typeName(row.type))} value={row.source} options={row.type === 'persistentVolumeClaim' ? choices.map((value) => ({ value })) : []} onChange={(source: string) => change({ source })} />
             )}
             <Input {...label(w('mountName'))} value={row.name} onChange={(event) => change({ name: event.target.value })} />
             <Input {...label(ui('mountPath'))} value={row.mountPath} onChange={(event) => change({ mountPath: event.target.value })} />

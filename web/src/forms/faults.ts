@@ -4,7 +4,7 @@ import type { FieldSpec, FormSpec } from './spec'
 import { entries, isOn, isShown, missing, read, steps, type Value } from './value'
 import { rowsOf } from './volumes'
 
-export type Fault = 'required' | 'notQuantity' | 'badName' | 'aboveLimit' | 'rowIncomplete' | 'notAbsolute' | 'mountedTwice'
+export type Fault = 'required' | 'queueNeeded' | 'notQuantity' | 'badName' | 'aboveLimit' | 'rowIncomplete' | 'notAbsolute' | 'mountedTwice'
 
 /** By full path. */
 export function faultsOf(form: FormSpec, object: unknown): Record<string, Fault> {
@@ -29,6 +29,8 @@ function faultOf(field: FieldSpec, path: string, object: unknown): Fault | undef
   switch (field.widget) {
     case 'quantity':
       return quantityFault(String(value), path, object)
+    case 'scheduler':
+      return (value as { queue?: string }).queue ? undefined : 'queueNeeded'
     case 'variables':
       return (value as { name?: string }[]).some((row) => !row.name) ? 'rowIncomplete' : undefined
     case 'volumes':

@@ -1,6 +1,6 @@
 /** One widget for each word of form.yaml. A widget is given its value and says what it becomes; it knows no form. */
 import { MinusCircleOutlined, PlusOutlined } from '@ant-design/icons'
-import { AutoComplete, Button, Input, InputNumber, Select, Switch } from 'antd'
+import { Button, Input, InputNumber, Select, Switch } from 'antd'
 import { useWords } from '../i18n'
 import { words } from '../ui/words'
 import type { FieldSpec } from './spec'
@@ -8,6 +8,7 @@ import { DevicesWidget } from './DevicesWidget'
 import { ResourcesWidget } from './ResourcesWidget'
 import { SchedulerWidget } from './SchedulerWidget'
 import { SecretsWidget } from './SecretsWidget'
+import { Suggest } from './Suggest'
 import { read, write, type Value } from './value'
 import { VolumesWidget } from './VolumesWidget'
 
@@ -70,15 +71,13 @@ function TextWidget(props: WidgetProps) {
   const suggestions = choices ?? field.suggestions ?? quantities
   if (!suggestions) return <Input id={id} aria-describedby={describedBy} value={shown} onChange={(event) => put(props, event.target.value)} />
   return (
-    <AutoComplete
+    <Suggest
       id={id}
       aria-describedby={describedBy}
       value={shown}
       onChange={(next: string) => put(props, next)}
-      // It is a search field to the browser, which empties those on Escape; people only want to close the suggestions.
-      onKeyDown={(event) => event.key === 'Escape' && event.preventDefault()}
       options={suggestions.map((each) => ({ value: each }))}
-      filterOption={(typed, option) => typed === shown && suggestions.includes(shown) ? true : (option?.value ?? '').includes(typed)}
+      filterOption={(typed, option) => typed === shown && suggestions.includes(shown) ? true : String(option?.value ?? '').includes(typed)}
     />
   )
 }

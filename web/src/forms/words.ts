@@ -20,6 +20,7 @@ export const words = defineWords({
   cpuLimit: { zh: 'CPU 上限', en: 'CPU limit' },
   memoryRequest: { zh: '内存请求值', en: 'Memory request' },
   memoryLimit: { zh: '内存上限', en: 'Memory limit' },
+  queueNeeded: { zh: '请选择队列', en: 'Choose a queue' },
   aboveLimit: { zh: '请求值不能大于上限', en: 'The request must not be above the limit' },
   rowIncomplete: { zh: '有一行没有填完：请填写完整，或移除这一行', en: 'A row is not complete: fill it in, or remove it' },
   notAbsolute: { zh: '绑定路径必须以 / 开头', en: 'A mount path begins with /' },

@@ -13,6 +13,10 @@ describe('errors by field', () => {
     expect(refused('invalid', causes, 'Invalid')).toEqual({ 'spec.replicaSpecs.0.replicas': ['Invalid value'], 'metadata.name': ["Invalid value: a job's name is part of host names: …"] })
   })
 
+  it('find the field of a cause that names none', () => {
+    expect(refused('denied', [{ message: 'R001: namespace default may not use queue vip: …' }])).toEqual({ '*.t9kScheduler': ['R001: namespace default may not use queue vip: …'] })
+  })
+
   it.each([
     ['jobs "x" already exists', 'AlreadyExists', ['metadata.name']],
     ['x: strict decoding error: unknown field "spec.foo", unknown field "spec.replicaSpecs[0].bar"', 'BadRequest', ['spec.foo', 'spec.replicaSpecs.0.bar']],

@@ -83,10 +83,11 @@ export function errorsByField(error: unknown): Record<string, string[]> {
   for (const cause of error.causes) {
     if (!cause.message || UNCHECKED.test(cause.message)) continue
     const named = cause.field && cause.field !== '<nil>'
-    put(named ? fieldPath(cause.field!) : ABOUT_NAME.test(cause.message) ? 'metadata.name' : '', cause.message)
+    const field = named ? fieldPath(cause.field!) : ABOUT_NAME.test(cause.message) ? 'metadata.name' : (fieldsIn(error.reason, cause.message)[0] ?? '')
+    put(field, cause.message)
   }
   if (Object.keys(found).length > 0) return found
-  for (const field of fieldsIn(error)) put(field, error.message)
+  for (const field of fieldsIn(error.reason, error.message)) put(field, error.message)
   return Object.keys(found).length > 0 ? found : { '': [error.message] }
 }
 
@@ -95,7 +96,7 @@ const UNCHECKED = /some validation rules were not checked/
 const ABOUT_NAME = /\bname is (?:part of|too long)/
 
 /** The server names no field for these, but it is plain which they are about. */
-function fieldsIn({ reason, message }: KubeError): string[] {
+function fieldsIn(reason: string, message: string): string[] {
   if (reason === 'AlreadyExists') return ['metadata.name']
   if (/may not use queue/.test(message)) return ['*.t9kScheduler']
   const unknown = [...message.matchAll(/(?:unknown|duplicate) field "([^"]+)"/g)].map((match) => fieldPath(match[1]!))

@@ -118,7 +118,7 @@ export default function CreateFromYaml({ namespace, onClose, initial = '', title
         )}
         {planned.map((each, index) =>
           each.fault ? (
-            <Alert key={index} type="error" showIcon message={`${w('yamlError', { line: each.line, message: w('document', { number: index + 1 }) })}: ${w(each.fault.key, each.fault.parameters)}`} style={{ marginTop: 4 }} />
+            <Alert key={index} type="error" showIcon message={w('yamlError', { line: each.line, message: `${w('document', { number: index + 1 })} · ${w(each.fault.key, each.fault.parameters)}` })} style={{ marginTop: 4 }} />
           ) : null,
         )}
         {refused.map(({ planned: { kind, object }, faults: found }, index) => (

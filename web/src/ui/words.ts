@@ -94,7 +94,7 @@ export const words = defineWords({
   // forms
   import: { zh: '导入 {kind}', en: 'Import {kind}' },
   importHelp: { zh: '选择一个已有的对象，用它的内容填写表单', en: 'Choose an existing object; the form takes what it says' },
-  required: { zh: '请填写{label}', en: '{label} is needed' },
+  required: { zh: '请填写“{label}”', en: '{label} is needed' },
   notQuantity: { zh: '应为数量，例如 500m、2、4Gi', en: 'A quantity is needed, such as 500m, 2 or 4Gi' },
   badName: { zh: '只能使用小写字母、数字和“-”，以字母或数字开头和结尾', en: 'Lower-case letters, digits and "-" only, with a letter or digit at both ends' },
   add: { zh: '添加', en: 'Add' },

@@ -46,11 +46,11 @@ describe('what a cluster says', () => {
   ])('%s', (message, said) => expect(sayMessage(message, chinese)).toBe(said))
 
   it.each([
-    ['jobs.batch "x" already exists', '已经有名为 x 的对象，请换一个名称'],
+    ['jobs.batch "x" already exists', '已经有名为 x 的对象'],
     ["Invalid value: \"X_y\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', …", '"X_y" 无效：只能使用小写字母、数字、“-”和“.”，以字母或数字开头和结尾'],
     ["Invalid value: \"abc\": spec.replicaSpecs[0].limits.cpu in body should match '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))$'", '"abc" 无效：应为数量，例如 500m、2、4Gi'],
     ['Invalid value: "string": spec.replicas in body must be of type integer: "string"', '"string" 无效：类型应为 integer，却是 string'],
-    ["pytorchtrainingjobs.batch.tensorstack.dev \"inq\" is forbidden: ValidatingAdmissionPolicy 'queue-rights.danlu.dev' with binding 'queue-rights.danlu.dev' denied request: R001: namespace default may not use queue vip: the queue's namespaceSelector does not select it. `kubectl get q -n t9k-system` shows the queues", '不能创建 inq：命名空间 default 不能使用队列 vip：队列的 namespaceSelector 没有选中它；请换一个队列，或请管理员允许本项目使用（策略 queue-rights.danlu.dev）'],
+    ["pytorchtrainingjobs.batch.tensorstack.dev \"inq\" is forbidden: ValidatingAdmissionPolicy 'queue-rights.danlu.dev' with binding 'queue-rights.danlu.dev' denied request: R001: namespace default may not use queue vip: the queue's namespaceSelector does not select it. `kubectl get q -n t9k-system` shows the queues", '不能创建 inq：命名空间 default 不能使用队列 vip：队列的 namespaceSelector 没有选中它（策略 queue-rights.danlu.dev）'],
     ['PyTorchTrainingJob in version "v1beta1" cannot be handled as a PyTorchTrainingJob: strict decoding error: unknown field "spec.foo"', 'PyTorchTrainingJob 的内容有误：没有 spec.foo 这个字段，请检查拼写和缩进'],
     ['Unsupported value: "Foo": supported values: "ReadOnlyMany", "ReadWriteMany"', '不支持 "Foo"，可用的值："ReadOnlyMany", "ReadWriteMany"'],
     ['persistentvolumeclaims "big" is forbidden: exceeded quota: q, requested: requests.storage=5Gi, used: requests.storage=0, limited: requests.storage=2Gi', '不能创建 big：超出配额 q：申请 requests.storage=5Gi，已用 requests.storage=0，上限 requests.storage=2Gi'],

@@ -162,6 +162,9 @@ function whyNotPlaced(pod: KubeObject, said: string, claims: readonly KubeObject
 export function byMessage(message: string, pod: string): Why | undefined {
   const claim = /persistentvolumeclaim "?([\w.-]+)"? (?:not found|does not exist)|claim "?([\w.-]+)"? does not exist/i.exec(message)
   if (claim) return say('claimMissing', { claim: claim[1] ?? claim[2] ?? '' })
+  if (/^\S+ "[^"]+" already exists$/.test(message)) return say('nameTaken', { message })
+  if (/^namespaces "[^"]+" not found$/.test(message)) return say('noProject', { message })
+  if (/is forbidden: User "[^"]*" cannot /.test(message)) return say('noRight', { message })
   if (/queue [\w.-]+ is closed/i.test(message)) return say('queueClosed', { message })
   if (/queue [\w.-]+ does not exist/i.test(message)) return say('queueMissing', { message })
   if (/may not use queue/i.test(message)) return say('queueForbidden', { message })

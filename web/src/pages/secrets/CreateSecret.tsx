@@ -41,7 +41,10 @@ export default function CreateSecret() {
     for (const field of template === 'custom' ? [] : FIELDS[template]) if (!values[field]?.trim()) found[field] = [c('required', { label: labelOf(field) })]
     if (fault) found.data = [w(fault.fault, { key: fault.key })]
     setErrors(found)
-    if (Object.keys(found).length > 0) return
+    if (Object.keys(found).length > 0) {
+      setTimeout(() => document.querySelector<HTMLElement>('.ant-form-item-has-error :is(input, textarea)')?.focus())
+      return
+    }
     const marked = { ...Object.fromEntries(labels.map((label) => [label.key, label.value])), [PURPOSE]: PURPOSES[template] }
     const body = template === 'custom' ? { type: 'Opaque', stringData: Object.fromEntries(rows.map((row) => [row.key, row.value])) } : secretOf(template, values)
     setBusy(true)
