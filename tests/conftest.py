@@ -12,6 +12,22 @@ import pytest
 from tests.cluster import target
 from tests.running import Danlu
 
+# These take a minute or more, most of them with few tests. One that began last would be waited for by all other workers
+# (scripts/test, which tells the slowest tests at its end). Those that train stand between those that mostly wait.
+LONGEST = (
+    "tests/browser/test_documents.py", "tests/e2e/test_kubernetes_suite.py", "tests/e2e/test_crash.py",
+    "tests/e2e/test_tensorstack_examples.py", "tests/e2e/test_seed_001.py", "tests/e2e/test_example_06.py",
+    "tests/kinds/test_served_embedded.py", "tests/e2e/test_ordinary_programs.py", "tests/browser/test_pages.py",
+    "tests/e2e/test_example_03.py", "tests/kinds/test_idle_embedded.py", "tests/e2e/test_make_train.py",
+    "tests/house/test_docs.py", "tests/e2e/test_example_05.py", "tests/kinds/test_jobs_embedded.py",
+    "tests/kinds/test_tensorstack_jobs_embedded.py", "tests/e2e/test_ordinary_user.py", "tests/e2e/test_fuzz.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.location[0], len(places)))
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kubeconfig", help="run tests/conformance on this cluster instead of on an embedded one")

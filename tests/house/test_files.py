@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.conftest import LONGEST
 from tests.house.tree import ROOT, text_of, tracked
 
 MOST_LINES = 800
@@ -27,6 +28,10 @@ REGISTRY = re.compile(
               r"--find-links", r"registry\.yarnpkg", r"mirrors?\.\w+\.(?:com|edu|cn|org)"))
 )  # fmt: skip
 THIS_FILE = Path("tests/house/test_files.py")
+
+
+def test_the_files_that_begin_first_are_there() -> None:
+    assert not [name for name in LONGEST if not (ROOT / name).is_file()]
 
 
 def test_no_file_is_too_long() -> None:
