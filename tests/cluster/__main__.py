@@ -29,10 +29,12 @@ class Phase:
     inside: bool = True  # the cluster's network
 
 
-EXAMPLES = ("test_tensorstack_examples", "test_example_05", "test_example_06")  # all in namespace default
-OWN = ("tests/cluster/test_basics.py", "tests/cluster/test_console.py", "tests/e2e/test_example_03.py")
+# The last has two processes wait for each other after every few pictures: beside another training it would crawl, and
+# by then the other lane is done.
+EXAMPLES = ("test_tensorstack_examples", "test_example_05", "test_example_06", "test_example_03")
+OWN = ("tests/cluster/test_basics.py", "tests/cluster/test_console.py")
 AT_ONCE = ("--numprocesses", "4", "--dist", "loadgroup")  # most cases wait, each in a namespace of its own
-# One after the other; of those that stand in lanes, each lane goes on by itself: half of an example's time is waiting.
+# One after the other; of those that stand in lanes, each lane goes on by itself: examples compute, walks mostly wait.
 STEPS: tuple[tuple[tuple[Phase, ...], ...], ...] = (
     ((Phase("conformance", ("tests/conformance", "--kubeconfig", "KUBECONFIG", *AT_ONCE)),),),
     (

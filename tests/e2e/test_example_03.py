@@ -39,7 +39,7 @@ def test_the_document_as_written(danlu: Danlu) -> None:
     danlu.wait("both pods", lambda: pods() == ["pod/pytorch-simple-master-0", "pod/pytorch-simple-worker-0"])
     running = "--for=jsonpath={.status.phase}=Running"
     danlu.kubectl("wait", running, "pod/pytorch-simple-master-0", *IN, "--timeout=60s")
-    log = danlu.kubectl("logs", "-f", "pod/pytorch-simple-master-0", *IN, timeout=400)
+    log = danlu.kubectl("logs", "-f", "pod/pytorch-simple-master-0", *IN, timeout=500)
     assert "Using distributed PyTorch with gloo backend" in log
     lines = re.findall(
         r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ INFO     Train Epoch: 1 \[(\d+)/60000 \((\d+)%\)\]\tloss=", log, re.M
