@@ -13,10 +13,16 @@ export function useDeleting(pods: readonly KubeObject[]): (claims: readonly Kube
     (claims) => {
       const users = claims.flatMap((claim) => podsUsing(claim, pods))
       if (users.length === 0) return { consequences: w('deletes'), onDeleted: () => closeExplorers(claims, pods) }
-      return { refused: true, consequences: w('inUse', { users: [...new Set(users.map((pod) => pod.metadata.name))].join(', ') }) }
+      return { refused: true, consequences: w('inUse', { users: [...new Set(users.map(knownAs))].join(', ') }) }
     },
     [pods, w],
   )
+}
+
+/** A notebook's or a job's pod by the name that people gave: `first (managed-notebook-8cbc8-0)`. */
+function knownAs(pod: KubeObject): string {
+  const owner = pod.metadata.labels?.['tensorstack.dev/owner-name']
+  return owner ? `${owner} (${pod.metadata.name})` : pod.metadata.name
 }
 
 function closeExplorers(claims: readonly KubeObject[], pods: readonly KubeObject[]): void {
