@@ -62,7 +62,7 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
     const own = !fault || (patient && !strict) ? [] : [fault === 'required' ? w('required', { label: t(field.label) }) : fault === 'notQuantity' || fault === 'badName' ? w(fault) : f(fault)]
     const refused = (placed[path] ?? []).map((message) => {
       const known = byMessage(message, '')
-      return known ? `${said.message(message)} ${t(known.nextStep, known.parameters)}` : said.message(message)
+      return known ? `${said.message(message)}\n${t(known.nextStep, known.parameters)}` : said.message(message)
     })
     return [...own, ...refused]
   }

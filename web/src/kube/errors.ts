@@ -79,7 +79,7 @@ export function messageOf(error: unknown): string {
 export function errorsByField(error: unknown): Record<string, string[]> {
   const found: Record<string, string[]> = {}
   if (!(error instanceof KubeError)) return { '': [messageOf(error)] }
-  const put = (field: string, message: string): void => void (found[field] ??= []).push(message)
+  const put = (field: string, message: string): void => void (found[field] ??= []).push(message.replace(POLICY, ''))
   for (const cause of error.causes) {
     if (!cause.message || UNCHECKED.test(cause.message)) continue
     const named = cause.field && cause.field !== '<nil>'
@@ -90,6 +90,9 @@ export function errorsByField(error: unknown): Record<string, string[]> {
   for (const field of fieldsIn(error.reason, error.message)) put(field, error.message)
   return Object.keys(found).length > 0 ? found : { '': [error.message] }
 }
+
+/** Which policy it was is of no use to people; what it says is. */
+const POLICY = /^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /
 
 /** Said beside what hinders the check, of which it only distracts. */
 const UNCHECKED = /some validation rules were not checked/
