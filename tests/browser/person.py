@@ -13,6 +13,18 @@ IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
 AXE = Path(__file__).parent.parent.parent / "web" / "node_modules" / "axe-core" / "axe.min.js"
 LOCALES = {"zh": "zh-CN", "en": "en-US"}
 WAIT_S = 60
+# What has focus: its name, and whether a line around it or around its frame tells so.
+FOCUSED = """() => {
+  const at = document.activeElement
+  const own = at.getAttribute('aria-label') || at.labels?.[0]?.innerText || at.innerText || at.placeholder || ''
+  const lined = (each) => {
+    const style = getComputedStyle(each)
+    return (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== 'none'
+  }
+  const frames = [at, at.parentElement, at.parentElement?.parentElement, at.parentElement?.parentElement?.parentElement]
+  const page = at === document.body
+  return { name: page ? '' : own.trim(), seen: !page && frames.some((each) => each && lined(each)) }
+}"""
 # What stands on the console's buttons and in its menus; the Chinese words are the documents'.
 WORDS: dict[str, dict[str, str]] = {
     "build": {"zh": "模型构建", "en": "Model building"},
@@ -130,6 +142,22 @@ class Person:
             self.page.screenshot(
                 path=IMAGES / f"console-{name}.{self.language}.png", animations="disabled", scale="css"
             )
+
+    # -- without a mouse
+
+    def reach(self, name: str | re.Pattern[str], key: str = "Tab", most: int = 80) -> None:
+        """Presses a key until what has focus has that name; it must be seen that it has."""
+        wanted = re.compile(f"^{re.escape(name)}$") if isinstance(name, str) else name
+        seen = []
+        for _ in range(most):
+            found = self.page.evaluate(FOCUSED)
+            if wanted.search(found["name"]):
+                assert found["seen"], f"{found['name']} has focus, and nobody can see it"
+                return
+            seen.append(found["name"])
+            self.page.keyboard.press(key)
+            self.page.wait_for_timeout(20)  # a menu moves focus in the next frame
+        raise AssertionError(f"{key} does not lead to {wanted.pattern}; it leads to {seen}")
 
     def accessible(self, what: str) -> None:
         """axe finds nothing serious."""

@@ -1,5 +1,5 @@
-"""Every list of the console in both languages: it opens, says nothing wrong, axe finds nothing serious. And the paths
-that nobody hopes for."""
+"""Every page of the console: it opens, says nothing wrong, axe finds nothing serious; a user's path without a mouse;
+and the paths that nobody hopes for."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from tests.running import Danlu
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 LISTS = ("volumes", "notebooks", "jobs", "tensorboards", "pods", "secrets", "configmaps", "nodes", "queues")
+POD = "by-keyboard"
+FORMS = ("volumes/new", "notebooks/new", "jobs/new/pytorchtrainingjobs", "secrets/new", "projects/new")
+OBJECTS = (f"pods/{POD}", f"pods/{POD}?tab=yaml", "configmaps/kube-root-ca.crt", "overview?tab=quota", "no-such-page")
 WRONG = re.compile(r"\[object Object\]|undefined|NaN|TypeError|at .*\.js:\d+")
 
 
@@ -24,7 +27,22 @@ def axe() -> None:
         pytest.skip("axe-core is not installed: scripts/build")
 
 
-def test_every_list(person: Person) -> None:
+@pytest.fixture
+def pod(danlu: Danlu) -> str:
+    container = {"name": "main", "image": "busybox", "command": ["sleep", "1000"]}
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": POD}, "spec": {"containers": [container]}}
+    danlu.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+    danlu.kubectl("wait", "pod", POD, "--for=condition=Ready", "--timeout=60s")
+    return POD
+
+
+@pytest.fixture
+def theme(person: Person) -> None:
+    """Dark in one language and light in the other: contrast is the same in both, and axe takes its time."""
+    person.page.emulate_media(color_scheme="dark" if person.language == "zh" else "light", reduced_motion="reduce")
+
+
+def test_every_list(person: Person, theme: None) -> None:
     person.page.goto(f"{person.console}/build/default/overview")
     for key in LISTS:
         person.menu(key)
@@ -109,6 +127,11 @@ def test_what_the_server_refuses_is_said_beside_its_field(person: Person) -> Non
     person.page.get_by_label(re.compile("^(大小|存储|Size)$")).fill("much")
     person.click("create")
     expect(person.page.locator(".ant-form-item-has-error").first).to_be_visible()
+    person.page.goto(f"{person.console}/build/default/configmaps/new")
+    person.fill("name", "kube-root-ca.crt")
+    person.click("create")
+    taken = person.page.locator(".ant-form-item-has-error").filter(has=person.page.get_by_label(person.word("name")))
+    expect(taken).to_contain_text(re.compile("换一个名称|Choose another name"))
     expect(person.page.locator("main")).not_to_contain_text(WRONG)
 
 
@@ -117,6 +140,12 @@ def test_a_mistake_in_yaml_points_at_its_line(person: Person) -> None:
     person.page.get_by_role("button", name=re.compile("从 YAML 创建|Create from YAML")).first.click()
     person.paste("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x\ndata: {}\n")
     expect(person.page.get_by_role("dialog")).to_contain_text(re.compile(r"第 [34] 行|Line [34]"))
+    # What only the server finds, in the second of two documents.
+    fine = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: fine-{person.language}}}\n---\n"
+    person.paste(f"{fine}apiVersion: v1\nkind: Secret\nmetadata:\n  name: odd\nstringDate: {{}}\n")
+    person.click("create", within=person.page.get_by_role("dialog"))
+    expect(person.page.get_by_role("dialog").get_by_role("alert")).to_contain_text(re.compile("第 9 行|Line 9"))
+    expect(person.page.locator(".cm-lint-marker-error")).to_be_visible()
 
 
 def test_a_change_is_on_screen_without_asking(person: Person, danlu: Danlu) -> None:
@@ -127,3 +156,117 @@ def test_a_change_is_on_screen_without_asking(person: Person, danlu: Danlu) -> N
     expect(person.row(name)).to_be_visible(timeout=10_000)
     danlu.kubectl("delete", "configmap", name)
     expect(person.row(name)).to_be_hidden(timeout=10_000)
+
+
+def test_a_new_user_without_a_mouse(new_person: Callable[[str], Person], pod: str) -> None:
+    person = new_person("zh")
+    page, press = person.page, person.page.keyboard.press
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(person.console)
+    person.reach("令牌")
+    page.keyboard.type(person.link.rpartition("=")[2])
+    press("Enter")
+    # Language and theme: a menu takes focus and gives it back to its button.
+    expect(page.get_by_role("heading", level=1)).to_have_text("控制台")
+    choose(person, re.compile("^语言"), "English")
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+    choose(person, re.compile("^Language"), "中文")
+    expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+    choose(person, "主题", "深色")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    person.reach(re.compile("^模型构建"))
+    press("Enter")
+    # From the menu to a form, which has focus in its first field; Ctrl Enter creates.
+    expect(page).to_have_title(re.compile("^总览"))
+    person.reach("持久卷")
+    press("Enter")
+    expect(page).to_have_title(re.compile("^持久卷"))
+    person.reach("创建 PVC")
+    press("Enter")
+    expect(page.get_by_label("名称", exact=True)).to_be_focused()
+    page.keyboard.type(POD)
+    person.reach("大小")
+    press("Control+A")
+    page.keyboard.type("1Gi")
+    press("Control+Enter")
+    expect(person.row(POD)).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text(POD)  # read aloud
+    # A panel and a dialog: focus moves in, stays in, and goes back.
+    person.reach("显示列")
+    press("Enter")
+    expect(page.get_by_role("checkbox", name="大小")).to_be_visible()
+    person.reach("大小")
+    press("Escape")
+    person.reach("显示列", most=1)
+    choose(person, f"更多: {POD}", "YAML", back=False)
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator(".cm-content")).to_be_visible()
+    person.reach("编辑")
+    press("Enter")
+    editor = dialog.locator(".cm-content")
+    expect(editor).to_have_attribute("contenteditable", "true")
+    expect(dialog).to_contain_text("先按 Esc，再按 Tab")
+    editor.focus()
+    press("Tab")
+    expect(editor).to_be_focused()  # Tab indents
+    press("Escape")
+    press("Tab")
+    expect(editor).not_to_be_focused()
+    person.reach("关闭")
+    press("Escape")
+    expect(dialog).to_be_hidden()
+    person.reach(f"更多: {POD}", most=1)
+    choose(person, f"更多: {POD}", "删除", back=False)
+    person.reach("取消", most=1)  # what destroys is not what Enter does
+    person.reach("删除")
+    press("Enter")
+    expect(person.row(POD)).to_be_hidden()
+    # Anything by its name, and a terminal that lets go of the keyboard.
+    press("Control+K")
+    person.reach("搜索", most=5)
+    page.keyboard.type(POD)
+    expect(page.get_by_role("option")).to_have_count(1)
+    press("Enter")
+    expect(page).to_have_title(re.compile(f"^{POD} · Pod"))
+    person.reach("Pod")
+    person.reach("终端", key="ArrowRight")
+    press("Enter")
+    terminal = page.locator(".terminal textarea")
+    expect(page.locator(".xterm-rows")).to_contain_text(re.compile("[#$]"))
+    expect(terminal).to_be_focused()
+    press("Tab")
+    expect(terminal).to_be_focused()  # Tab completes
+    press("Escape")
+    press("Tab")
+    expect(terminal).not_to_be_focused()
+
+
+def choose(person: Person, button: str | re.Pattern[str], entry: str, *, back: bool = True) -> None:
+    person.reach(button)
+    person.page.keyboard.press("Enter")
+    expect(person.page.get_by_role("menuitem", name=entry, exact=True)).to_be_visible()
+    person.reach(entry, key="ArrowDown", most=12)
+    person.page.keyboard.press("Enter")
+    if back:
+        expect(person.page.locator("button:focus")).to_have_count(1)
+
+
+def test_forms_objects_and_dialogs(person: Person, theme: None, pod: str) -> None:
+    page = person.page
+    for path in (*FORMS, *OBJECTS):
+        page.goto(f"{person.console}/build/default/{path}")
+        expect(page.get_by_role("heading", level=1)).to_have_count(1)
+        person.accessible(path)
+    more = page.get_by_role("button", name=re.compile(f"(更多|More): {POD}"))
+    for entry in ("YAML", {"zh": "删除", "en": "Delete"}[person.language]):
+        page.goto(f"{person.console}/build/default/pods")
+        more.click()
+        page.get_by_role("menuitem", name=entry, exact=True).click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        person.accessible(entry)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    for button in ("显示列|Columns", "^(排序器|Sort)", "^(切换项目|Switch project)", "^(搜索|Search) Ctrl"):
+        page.get_by_role("button", name=re.compile(button)).click()
+        person.accessible(button)
+        page.keyboard.press("Escape")
