@@ -125,7 +125,7 @@ export default function BuildFrame() {
         <Layout.Sider width={208} className="frame-menu wide-only">
           <nav aria-label={w('menu')}>{menu}</nav>
         </Layout.Sider>
-        <Drawer open={menuOpen} onClose={() => setMenuOpen(false)} placement="left" width={260} title={w('menu')} closeIcon={<CloseOutlined />}>
+        <Drawer open={menuOpen} onClose={() => setMenuOpen(false)} placement="left" width={260} title={w('menu')} closeIcon={<CloseOutlined />} styles={{ body: { padding: 4 }, content: { background: 'var(--card)' } }}>
           <nav>{menu}</nav>
         </Drawer>
         <Layout>
