@@ -21,6 +21,13 @@ describe('what is wrong with a form', () => {
     [{ metadata: { name: 'x' }, ...claim('/mnt'), limits: { cpu: '1' }, requests: { cpu: '500m' } }, {}],
   ])('%j', (object, faults) => expect(faultsOf(form, object)).toEqual(faults))
 
+  it('looks at the resources of a template that was filled in by hand', () => {
+    const own: FormSpec = { title: form.title, sections: [{ title: form.title, fields: [field('r', 'resources')] }] }
+    expect(faultsOf(own, { r: { limits: { cpu: 'lots' } } })).toEqual({ r: 'notQuantity' })
+    expect(faultsOf(own, { r: { limits: { cpu: '1' }, requests: { cpu: '2' } } })).toEqual({ r: 'aboveLimit' })
+    expect(faultsOf(own, { r: { limits: { cpu: '1' }, requests: { memory: '2Gi' } } })).toEqual({})
+  })
+
   it('names claims and queues that are not there', () => {
     expect(absentOf(field('spec.volumes', 'volumes'), claim('/m').spec.volumes, ['other'])).toEqual(['c'])
     expect(absentOf(field('s', 'scheduler'), { queue: 'q' }, ['q'])).toEqual([])

@@ -29,6 +29,8 @@ function faultOf(field: FieldSpec, path: string, object: unknown): Fault | undef
   switch (field.widget) {
     case 'quantity':
       return quantityFault(String(value), path, object)
+    case 'resources':
+      return resourcesFault(value as Resources)
     case 'scheduler':
       return (value as { queue?: string }).queue ? undefined : 'queueNeeded'
     case 'variables':
@@ -44,6 +46,17 @@ function quantityFault(value: string, path: string, object: unknown): Fault | un
   if (!isQuantity(value) || quantity(value) < 0) return 'notQuantity'
   const limit = steps(path).at(-2) === 'requests' ? read(object, path.replace(/requests\.(\w+)$/, 'limits.$1')) : undefined
   return limit !== undefined && isQuantity(String(limit)) && quantity(value) > quantity(String(limit)) ? 'aboveLimit' : undefined
+}
+
+interface Resources {
+  requests?: Record<string, string>
+  limits?: Record<string, string>
+}
+
+/** A container's, filled in by hand. */
+function resourcesFault({ requests = {}, limits = {} }: Resources): Fault | undefined {
+  if ([...Object.values(requests), ...Object.values(limits)].some((each) => !isQuantity(String(each)) || quantity(each) < 0)) return 'notQuantity'
+  return Object.entries(requests).some(([name, asked]) => limits[name] !== undefined && quantity(asked) > quantity(limits[name])) ? 'aboveLimit' : undefined
 }
 
 function volumesFault(object: Value, path: string): Fault | undefined {
