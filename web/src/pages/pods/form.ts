@@ -34,6 +34,6 @@ export const form: FormSpec = {
       ],
     },
     { title: { zh: 'Container', en: 'Container' }, each: 'spec.containers', add: { zh: '添加 Container', en: 'Add a container' }, fields: container },
-    { title: { zh: 'InitContainer', en: 'InitContainer' }, each: 'spec.initContainers', add: { zh: '添加 InitContainer', en: 'Add an init container' }, fields: container },
+    { title: { zh: 'InitContainer', en: 'InitContainer' }, each: 'spec.initContainers', add: { zh: '添加 InitContainer', en: 'Add an init container' }, fields: container.map((field) => (field.path === 'name' ? { ...field, default: 'init' } : field)) },
   ],
 }
