@@ -139,6 +139,8 @@ class Person:
         """Of the page as it is now; into docs/images with `pytest --rewrite`."""
         if self._keep_pictures:
             IMAGES.mkdir(exist_ok=True)
+            # A dialog that is still on its way has no opacity yet, and none in the picture.
+            expect(self.page.locator(".ant-zoom-appear, .ant-zoom-enter")).to_have_count(0)
             self.page.screenshot(
                 path=IMAGES / f"console-{name}.{self.language}.png", animations="disabled", scale="css"
             )
