@@ -34,7 +34,7 @@ SIMILAR_LIMIT = 10
 SIMILAR_WINDOW_S = 600.0
 ATTEMPTS = 3
 BATCH = 16  # writes at a time
-PATIENCE_S = 5.0  # an event tells of what has been done; it need not hold up what is to be done
+PATIENCE_S = 10.0  # an event tells of what has been done; it need not hold up what is to be done
 
 Value = TypeVar("Value")
 
