@@ -15,7 +15,7 @@ from danlu.operator.logs import Sparingly
 
 log = logging.getLogger("danlu.operator")
 
-PLACES = 32  # requests in flight; more would only wait in the server, and each connection costs it a handshake
+PLACES = 16  # requests in flight; more would only wait in the server, and each connection costs it a handshake
 PATIENT_PLACES = 8
 CALM_S = 0.5
 VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
