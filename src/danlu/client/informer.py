@@ -24,6 +24,7 @@ import orjson
 
 from danlu import errors
 from danlu.client.client import Client
+from danlu.meta import owners
 from danlu.meta.kind import Kind, Object
 from danlu.meta.objects import with_applied_fields_only
 
@@ -121,8 +122,9 @@ class Informer:
             self.add_handler(self._tell_owner)
         self._owner_handlers.setdefault((group, kind), []).append(handler)
         for obj in self.list():
-            for name in _owner_names(obj, (group, kind)):
-                handler(ADDED, obj, None, name)
+            owner = _owner(obj)
+            if owner is not None and owner[:2] == (group, kind):
+                handler(ADDED, obj, None, owner[2])
 
     # -- running
 
@@ -369,12 +371,5 @@ def controller_uid(obj: Object) -> list[Hashable]:
 
 def _owner(obj: Object) -> tuple[str, str, str] | None:
     """Group, kind and name of the owner that controls it. Its version may differ from ours, its group may not."""
-    for reference in obj["metadata"].get("ownerReferences") or ():
-        if reference.get("controller"):
-            return reference["apiVersion"].rpartition("/")[0], reference["kind"], reference["name"]
-    return None
-
-
-def _owner_names(obj: Object, of: tuple[str, str]) -> list[str]:
-    owner = _owner(obj)
-    return [owner[2]] if owner is not None and owner[:2] == of else []
+    found = owners.controller_of(obj)
+    return (found["apiVersion"].rpartition("/")[0], found["kind"], found["name"]) if found is not None else None
