@@ -33,7 +33,7 @@ class Phase:
 # by then the other lane is done.
 EXAMPLES = ("test_tensorstack_examples", "test_example_05", "test_example_06", "test_example_03")
 OWN = ("tests/cluster/test_basics.py", "tests/cluster/test_console.py")
-AT_ONCE = ("--numprocesses", "4", "--dist", "loadgroup")  # most cases wait, each in a namespace of its own
+AT_ONCE = ("--numprocesses", "4")  # most cases wait, each in a namespace of its own
 # One after the other; of those that stand in lanes, each lane goes on by itself: examples compute, walks mostly wait.
 STEPS: tuple[tuple[tuple[Phase, ...], ...], ...] = (
     ((Phase("conformance", ("tests/conformance", "--kubeconfig", "KUBECONFIG", *AT_ONCE)),),),
