@@ -28,6 +28,10 @@ from danlu.meta.wellknown import NODE
 WEBHOOK_CERTIFICATES = Path("/tmp/k8s-webhook-server/serving-certs")  # the training operator looks nowhere else
 AT_ONCE = 16  # requests: each has a connection of its own
 READY_SECONDS = 180  # on a busy machine; a quiet one takes seconds
+# In life the API server has machines of its own. Here all share two cores, and a server that gets no processor for some
+# 50 ms drops its watchers; they come again, kwok from the very beginning, and that would be what is measured.
+ALONE = ("etcd", "kube-apiserver")
+NICENESS = 10  # everybody else's
 AUDIT = {
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata"}],
@@ -62,6 +66,12 @@ class FakeCluster(RealControlPlane):
         )  # fmt: skip
         asyncio.run(self._add_nodes())
         return taken
+
+    def _begin(self, *words: object, log: str) -> subprocess.Popen[bytes]:
+        process = super()._begin(*words, log=log)
+        if words[0] not in ALONE:
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+        return process
 
     async def _add_nodes(self) -> None:
         room = {"cpu": "64", "memory": "256Gi", "pods": "1000"}
@@ -221,6 +231,7 @@ def _process(words: list[str], log: Path, **more: str) -> Iterator[OperatorProce
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **more}
     with log.open("ab") as output:
         process = subprocess.Popen(words, stdout=output, stderr=output, env=environment)
+    os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
     try:
         yield OperatorProcess(process)
     finally:

@@ -33,6 +33,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {  # what a pod asks for, wh
         'StorageClass "no-such", which does not exist',
         "`kubectl get storageclass`",
     ),
+    "mount": (  # told by an event only
+        {"volumes": [{"name": "v", "secret": {"secretName": "nothing"}}]},
+        'secret "nothing" not found',
+        "",
+    ),
     "secret": (
         {"container": {"envFrom": [{"secretRef": {"name": "nothing"}}]}},
         'secret "nothing" not found',

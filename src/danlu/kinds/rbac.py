@@ -10,7 +10,7 @@ from danlu.meta.kind import Object
 OPERATOR = "danlu-operator"
 READ = ("get", "list", "watch")
 WRITE = ("create", "update", "patch", "delete")
-CORE_EVENTS = Right(("",), ("events",), (*READ, "create", "patch"))
+CORE_EVENTS = Right(("",), ("events",), ("list", "create", "patch"))
 LEASES = Right(("coordination.k8s.io",), ("leases",), ("get", "create", "update"))  # one operator at work at a time
 
 

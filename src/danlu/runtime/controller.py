@@ -90,11 +90,12 @@ class Controller:
                 asyncio.create_task(self._work(), name=f"{self.name} worker {n}") for n in range(self._workers)
             ]
 
-    def aside(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def aside(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Work that no worker waits for; it ends with the controller."""
         task = asyncio.create_task(work, name=name)
         self._aside.add(task)
         task.add_done_callback(self._aside.discard)
+        return task
 
     async def stop(self) -> None:
         """What is being written is finished, within `STOP_S`; nothing new is begun."""

@@ -10,12 +10,13 @@ from danlu.client.informer import Informer
 from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.ports import service_ports
 from danlu.kinds._training.replicas import FINISHED, phase_of
+from danlu.kinds._training.silence import Silence
 from danlu.kinds.claims import unbound
 from danlu.kinds.mending import with_remedy
 from danlu.kinds.platform import PlatformSettings
 from danlu.meta import owners
 from danlu.meta.kind import Kind, Object
-from danlu.meta.wellknown import EVENT, PERSISTENT_VOLUME_CLAIM, POD, SERVICE, STORAGE_CLASS
+from danlu.meta.wellknown import PERSISTENT_VOLUME_CLAIM, POD, SERVICE, STORAGE_CLASS
 from danlu.runtime.controller import Controller
 from danlu.runtime.manager import Manager
 from danlu.runtime.pure import BY_CONTROLLER, Children, observing_controller
@@ -24,9 +25,7 @@ from danlu.runtime.reconcile import Outcome, Refusal, Request
 Reconcile = Callable[[Object, Observed, datetime], Outcome]
 
 WORKERS = 64  # most of them wait for writes, and none is to keep another job's pods from being made
-BY_PORT, ABOUT = "port", "about"
-# A pod whose volume cannot be mounted waits without a word in its status; only an event tells.
-TOLD_BY_EVENTS = "reason=FailedMount"
+BY_PORT = "port"
 
 
 def training_controller(
@@ -36,14 +35,13 @@ def training_controller(
     services, pods = manager.informer(SERVICE), manager.informer(POD)
     if settings.shared_network:
         services.add_index(BY_PORT, _ports_of)
-    events = manager.informer(EVENT, fields=TOLD_BY_EVENTS)
-    events.add_index(ABOUT, _about)
     claims, classes = manager.informer(PERSISTENT_VOLUME_CLAIM), manager.informer(STORAGE_CLASS)
     bookings = _BOOKINGS.setdefault(manager, Bookings())
     others = tuple(more)
 
     def observe(obj: Object, children: Children, refused: Sequence[Refusal]) -> Observed:
         uid = obj["metadata"]["uid"]
+        request = Request(obj["metadata"]["namespace"], obj["metadata"]["name"])
         mine = children[POD]
         if children[SERVICE]:
             bookings.forget(uid)
@@ -51,7 +49,7 @@ def training_controller(
             pods=mine,
             services=children[SERVICE],
             others=[child for other in others for child in children[other]],
-            events=[event for pod in mine for event in events.by_index(ABOUT, pod["metadata"]["uid"])],
+            events=silence.told_of(mine, request),
             unbound=unbound(mine, claims, classes),
             taken_ports=TakenPorts(uid, services, pods, bookings) if settings.shared_network else frozenset(),
             refused=refused,
@@ -68,10 +66,10 @@ def training_controller(
     controller = observing_controller(
         *(manager, name, kind, (POD, SERVICE, *others), observe, decide),
         workers=WORKERS,
-        reads=(EVENT, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS),
+        reads=(PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS),
         explain=lambda said: with_remedy("", said),
     )
-    controller.watches(events, lambda event: _owner_of_pod(event, pods, kind))
+    silence = Silence(pods, controller)
     return controller
 
 
@@ -122,17 +120,3 @@ _BOOKINGS: WeakKeyDictionary[Manager, Bookings] = WeakKeyDictionary()
 
 def _ports_of(service: Object) -> list[Hashable]:
     return list(service_ports(service)) if owners.controller_of(service) else []
-
-
-def _about(event: Object) -> list[Hashable]:
-    uid = (event.get("involvedObject") or {}).get("uid")
-    return [uid] if uid else []
-
-
-def _owner_of_pod(event: Object, pods: Informer, kind: Kind) -> list[Request]:
-    about = event.get("involvedObject") or {}
-    pod = pods.get(about.get("namespace") or "", about.get("name") or "") if about.get("kind") == POD.kind else None
-    owner = owners.controller_of(pod) if pod else None
-    if pod is None or owner is None or owner["kind"] != kind.kind or owner["apiVersion"] != kind.api_version:
-        return []
-    return [Request(pod["metadata"]["namespace"], owner["name"])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from danlu.kinds import references
@@ -44,12 +44,10 @@ def _of_pod(state: ReplicaState, observed: Observed) -> Trouble | None:
     if pod is None or state.phase not in (PENDING, "Running"):
         return None
     status = pod.get("status") or {}
-    for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
-        waiting = (one.get("state") or {}).get("waiting") or {}
-        reason = waiting.get("reason") or ""
-        if reason not in HARMLESS:
-            text = _crashed(one) or with_remedy(reason, waiting.get("message") or reason)
-            return Trouble(reason, f"Pod {state.name}, container {one.get('name')}: {text}")
+    for one, waiting in _stuck(status):
+        reason = waiting["reason"]
+        text = _crashed(one) or with_remedy(reason, waiting.get("message") or reason)
+        return Trouble(reason, f"Pod {state.name}, container {one.get('name')}: {text}")
     scheduled = conditions.get(status.get("conditions"), "PodScheduled")
     if scheduled and scheduled.get("status") == "False":
         text = _unbound(pod, observed) or with_remedy("", str(scheduled.get("message")))
@@ -65,6 +63,21 @@ def _of_pod(state: ReplicaState, observed: Observed) -> Trouble | None:
             text = with_remedy("", str(last.get("message")))
             return Trouble(last.get("reason") or "FailedMount", f"Pod {state.name}: {text}")
     return None
+
+
+def is_silent(pod: Object) -> bool:
+    """It was given a node and has not begun to run, and its status does not tell why."""
+    status = pod.get("status") or {}
+    waits = (status.get("phase") or PENDING) == PENDING and bool(pod["spec"].get("nodeName"))
+    return waits and not any(_stuck(status))
+
+
+def _stuck(status: Object) -> Iterator[tuple[Object, Object]]:
+    """Containers that wait for a reason, each with that."""
+    for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        waiting = (one.get("state") or {}).get("waiting") or {}
+        if (waiting.get("reason") or "") not in HARMLESS:
+            yield one, waiting
 
 
 def _crashed(status: Object) -> str:

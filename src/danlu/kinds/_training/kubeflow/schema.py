@@ -112,6 +112,8 @@ DNS_1035 = (
     "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
 
+ALWAYS_FITS = 40  # a name of so many characters, whatever its roles and numbers: few rules are as dear as that one
+
 
 def rules(field: str, container: str) -> tuple[Rule, ...]:
     """What holds whatever the roles are. `field` is the map of replicas, `container` the name that one must have."""
@@ -128,7 +130,7 @@ def rules(field: str, container: str) -> tuple[Rule, ...]:
             at="",
         ),
         Rule(
-            f"self.spec.{field}.all(role, {name}.size() + role.size() + 2 + string("
+            f"{name}.size() <= {ALWAYS_FITS} || self.spec.{field}.all(role, {name}.size() + role.size() + 2 + string("
             f"self.spec.{field}[role].?replicas.orValue(1)).size() <= 63)",
             message_expression=f"{invalid} must be no more than 63 characters, "
             "together with the role and the number that follow it in the names of pods and services'",
