@@ -256,12 +256,12 @@ class Operators:
             ]
             for name, figures, straight, with_them in floors:
                 say(f"{turn}: {name}")
-                with self._cluster() as cluster:
+                with self._cluster(crowded=True) as cluster:
                     asyncio.run(self._straight(cluster, straight, with_them)).add_to(figures)
             for one in self.contenders:
                 say(f"{turn}: {one.name}")
                 figures = self.figures[one.name]
-                with self._cluster() as cluster, one.start(cluster) as operator:
+                with self._cluster(crowded=True) as cluster, one.start(cluster) as operator:
                     for _ in range(5):
                         figures.add("one_running_s", asyncio.run(self._one(cluster)))
                     before = operator.cpu()
@@ -317,9 +317,9 @@ class Operators:
                         say(f"{one.name} took longer than {LARGE_STEP_S:.0f} s for one step and is asked for no more")
                         break
 
-    def _cluster(self, nodes: int = NODES, *, audit: bool = False) -> _Running:
+    def _cluster(self, nodes: int = NODES, **how: bool) -> _Running:
         self._clusters += 1
-        return _Running(FakeCluster(self.folder / f"cluster-{self._clusters}", self.path, nodes, audit=audit))
+        return _Running(FakeCluster(self.folder / f"cluster-{self._clusters}", self.path, nodes, **how))
 
     async def _straight(self, cluster: FakeCluster, pods: list[Object], services: list[Object]) -> Turn:
         async def make(client: Client) -> None:

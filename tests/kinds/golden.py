@@ -54,6 +54,7 @@ def outcome(decided: Outcome) -> dict[str, Any]:
         "create_last": [one.obj for one in decided.create_last],
         "status": decided.status,
         "patient": decided.patient or None,
+        "beginning": decided.beginning or None,
         "events": [_event(one) for one in decided.events],
         "requeue_after": decided.requeue_after,
     }

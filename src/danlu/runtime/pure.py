@@ -36,6 +36,7 @@ Observe = Callable[[Object, Children, Sequence[Refusal]], Seen]
 BY_CONTROLLER = "controller"
 LONGEST_PATIENCE_S = 5.0  # while many others start
 PATIENCE_S = 1.0  # four replicas that start or end at nearly the same time are one write, not four
+BLINK_S = 0.05
 RETRY_REFUSED_S = 5.0  # a quota may be raised, a name may become free: nobody tells us
 
 
@@ -78,7 +79,8 @@ def observing_controller(
     applier = Applier(manager.client, name, manager.recorder(name), (*children.values(), parents), explain=explain)
     needed = {kind, *children, *reads}
 
-    unwritten: dict[str, float] = {}  # by uid: when a status that may wait is to be written at the latest
+    # By uid and whether it is patient: when a status that may wait is to be written at the latest.
+    unwritten: dict[tuple[str, bool], float] = {}
     making: set[str] = set()  # by uid: whose last creations are under way
     refusals: dict[str, list[Refusal]] = {}  # by uid: what was refused of those
 
@@ -110,7 +112,7 @@ def observing_controller(
         if now_refused:
             outcome.status = reconcile(obj, observe(obj, found, refused), manager.clock()).status
         if refused:
-            outcome.patient = False
+            outcome.patient = outcome.beginning = False
             outcome.requeue_after = min(outcome.requeue_after or RETRY_REFUSED_S, RETRY_REFUSED_S)
         tell_lacking(obj, outcome, lacking)
         await tell(obj, outcome)
@@ -145,19 +147,21 @@ def observing_controller(
         message = explain(said)
         status["conditions"] = blocking.told(_conditions(status), message, before, rfc3339(manager.clock()))
         if not blocking.is_told(before, message):
-            outcome.patient = False
+            outcome.patient = outcome.beginning = False
             applier.recorder.warning(obj, blocking.REASON, message)
 
     async def tell(obj: Object, outcome: Outcome) -> None:
         uid = obj["metadata"]["uid"]
-        if outcome.patient and outcome.status != (obj.get("status") or {}):
+        patient = outcome.patient
+        if (patient or outcome.beginning) and outcome.status != (obj.get("status") or {}):
             now = asyncio.get_running_loop().time()
-            left = unwritten.setdefault(uid, now + PATIENCE_S) - now
-            if left > 0 or (left > PATIENCE_S - LONGEST_PATIENCE_S and not manager.calm()):
+            left = unwritten.setdefault((uid, patient), now + (PATIENCE_S if patient else BLINK_S)) - now
+            if left > 0 or (patient and left > PATIENCE_S - LONGEST_PATIENCE_S and not manager.calm()):
                 wait = left if left > 0 else PATIENCE_S
                 outcome.requeue_after = min(outcome.requeue_after or wait, wait)
                 return
-        unwritten.pop(uid, None)
+        for key in ((uid, True), (uid, False)):
+            unwritten.pop(key, None)
         try:
             await applier.tell(kind, obj, outcome)
         except errors.Forbidden as error:

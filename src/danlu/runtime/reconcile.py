@@ -61,6 +61,7 @@ class Outcome:
     create: list[Creation] = field(default_factory=list)  # one kind after the other, in the order given
     status: dict[str, Any] | None = None  # the whole status; None leaves it alone
     patient: bool = False  # the status tells nothing new but numbers: it may wait a moment for more of them
+    beginning: bool = False  # it tells of a start that is under way: more of that comes in the blink of an eye
     events: list[EventNote] = field(default_factory=list)
     create_last: list[Creation] = field(default_factory=list)  # nobody waits for these
     requeue_after: float | None = None  # seconds

@@ -25,7 +25,7 @@ from danlu.kinds._training.kubeflow.conditions import (
 from danlu.kinds._training.kubeflow.flavour import Flavour
 from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.replicas import MISSING, ReplicaState
-from danlu.meta import objects
+from danlu.meta import conditions, objects
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Object
 from danlu.runtime.reconcile import Creation, EventNote, Outcome
@@ -366,6 +366,9 @@ class _Look:
         self.outcome.patient = not self.outcome.events and told == [
             one for one in before.get("conditions") or () if one["type"] != CREATED
         ]
+        starts = self.conditions.is_true(RUNNING) and not conditions.is_true(before.get("conditions"), RUNNING)
+        waits = any(state.phase == replicas.PENDING for state in self.states)
+        self.outcome.beginning = starts and waits and not self.outcome.events
 
     def _event(self, type: str, reason: str, message: str) -> None:
         self.outcome.events.append(EventNote(type, f"{self.kind}{reason}", message))
