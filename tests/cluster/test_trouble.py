@@ -34,7 +34,10 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {  # what a pod asks for, wh
         "`kubectl get storageclass`",
     ),
     "mount": (  # told by an event only
-        {"volumes": [{"name": "v", "secret": {"secretName": "nothing"}}]},
+        {
+            "volumes": [{"name": "v", "secret": {"secretName": "nothing"}}],
+            "container": {"volumeMounts": [{"name": "v", "mountPath": "/v"}]},  # else a kubelet leaves it alone
+        },
         'secret "nothing" not found',
         "",
     ),

@@ -1,5 +1,6 @@
 /** Reads the logs of several containers into lines, follows them, and tells at most once a frame that something came. */
-import { KubeError, messageOf, openLog } from '../../kube'
+import { getObject, KINDS, KubeError, messageOf, openLog } from '../../kube'
+import { containerStatuses } from '../state'
 import { SourceLines } from './lines'
 
 export interface LogSource {
@@ -125,8 +126,9 @@ export class LogReader {
           this.tell()
         }
         clearTimeout(quiet)
-        this.whole[index]!.finish()
         this.showWhole(index)
+        if (await this.goesOn(source)) continue
+        this.whole[index]!.finish()
         this.states[index] = { at: 'ended' }
         this.tell()
         return
@@ -138,5 +140,14 @@ export class LogReader {
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     }
+  }
+
+  /** A node, or whoever stands between, may end the stream of a container that runs on. */
+  private async goesOn(source: LogSource): Promise<boolean> {
+    if (source.previous || this.ending.signal.aborted) return false
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS)) // that it has ended is told a little later than its log ends
+    const pod = await getObject(KINDS.Pod, source.namespace, source.pod, this.ending.signal).catch(() => undefined)
+    if (!pod || (source.uid !== undefined && pod.metadata.uid !== source.uid)) return false
+    return containerStatuses(pod).some(({ name, state }) => (source.container ?? name) === name && state?.running !== undefined)
   }
 }
