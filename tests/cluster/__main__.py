@@ -34,9 +34,12 @@ class Phase:
 EXAMPLES = ("test_tensorstack_examples", "test_example_05", "test_example_06", "test_example_03")
 OWN = ("tests/cluster/test_basics.py", "tests/cluster/test_console.py")
 AT_ONCE = ("--numprocesses", "4")  # most cases wait, each in a namespace of its own
-# One after the other; of those that stand in lanes, each lane goes on by itself: examples compute, walks mostly wait.
+# One after the other; of those that stand in lanes, each lane goes on by itself: one computes, the other mostly waits.
 STEPS: tuple[tuple[tuple[Phase, ...], ...], ...] = (
-    ((Phase("conformance", ("tests/conformance", "--kubeconfig", "KUBECONFIG", *AT_ONCE)),),),
+    (
+        (Phase("conformance", ("tests/conformance", "--kubeconfig", "KUBECONFIG", *AT_ONCE)),),
+        (Phase("images", ("tests/cluster/test_images.py",)),),
+    ),
     (
         (Phase("examples", tuple(f"tests/e2e/{name}.py" for name in EXAMPLES)),),
         (
@@ -44,12 +47,17 @@ STEPS: tuple[tuple[tuple[Phase, ...], ...], ...] = (
             Phase("walk", ("tests/browser/test_documents.py", "-k", "zh")),  # `make test` walks in both languages
         ),
     ),
-    ((Phase("installing", ("tests/cluster/test_images.py", "tests/cluster/test_upgrade.py")),),),
-    ((Phase("gangs", ("tests/cluster/test_gangs.py", "tests/cluster/test_trouble.py")),),),
+    (
+        (
+            Phase("upgrades", ("tests/cluster/test_upgrade.py",)),
+            Phase("gangs", ("tests/cluster/test_gangs.py", "tests/cluster/test_trouble.py")),
+        ),
+        (Phase("ending", ("tests/cluster/test_ending.py",), inside=False),),  # of another cluster
+    ),
     ((Phase("faults", ("tests/cluster/test_faults.py",)),),),
-    ((Phase("ending", ("tests/cluster/test_ending.py",), inside=False),),),
 )
 LOOK_S = 0.5
+MOST_LINES = 60
 
 
 def main() -> int:
@@ -136,7 +144,7 @@ class Run:
 
     def __init__(self, cluster: Cluster, phase: Phase, *, quiet: bool) -> None:
         say(f"phase {phase.name}")
-        self.phase, self._begun = phase, time.monotonic()
+        self.phase, self._cluster, self._begun = phase, cluster, time.monotonic()
         self._said = cluster.place.folder / f"phase-{phase.name}.log" if quiet else None
         words = [str(cluster.place.kubeconfig) if word == "KUBECONFIG" else word for word in phase.words]
         prefix = cluster.place.prefix if phase.inside else []
@@ -151,9 +159,19 @@ class Run:
         if self._said is not None:
             print(self._said.read_text(), flush=True)
         passed = self.process.wait() == 0
+        if not passed:
+            self._describe()
         took = time.monotonic() - self._begun
         say(f"phase {self.phase.name}: {'passed' if passed else 'FAILED'}, {took:.0f} s")
         return passed
+
+    def _describe(self) -> None:
+        """How the cluster stands while it can still be asked: what failed may have been its pods, not the page."""
+        for words in (
+            ("get", "pods", "--all-namespaces", "-o", "wide"),
+            ("get", "events", "--all-namespaces", "--sort-by=.metadata.creationTimestamp"),
+        ):
+            print("\n".join(self._cluster.kubectl(*words, check=False).splitlines()[-MOST_LINES:]), flush=True)
 
 
 def run_lanes(cluster: Cluster, lanes: list[list[Phase]]) -> list[str]:

@@ -16,6 +16,7 @@ import pytest
 
 from danlu.embedded.node import kernel, sandbox
 from danlu.embedded.node.sandbox import Mount, Sandbox
+from danlu.embedded.node.traces import remove_tree
 
 NOBODY = 65534
 PR_SET_DUMPABLE = 4
@@ -64,6 +65,29 @@ def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="danlu-test-") as name:
         os.chmod(name, 0o777)
         yield Path(name)
+
+
+def test_trying_out_what_can_be_had_leaves_nothing(folder: Path) -> None:
+    def tried() -> list[str]:
+        tempfile.tempdir = str(folder)
+        sandbox.detect()
+        return os.listdir(folder)
+
+    assert in_child(tried, as_nobody=os.geteuid() == 0) == []
+
+
+def test_folders_that_nobody_may_open_are_removed_and_links_are_not_followed(folder: Path) -> None:
+    def removed() -> list[str]:
+        other, layer = folder / "other", folder / "layer"
+        (layer / "work/deeper").mkdir(parents=True)
+        other.mkdir(0o755)
+        (layer / "link").symlink_to(other)
+        for path in (layer / "work/deeper", layer / "work"):
+            path.chmod(0)
+        remove_tree(layer)
+        return [f"{path.name} {path.stat().st_mode & 0o777:o}" for path in folder.iterdir()]
+
+    assert in_child(removed, as_nobody=os.geteuid() == 0) == ["other 755"]
 
 
 def box(mode: str, folder: Path, mounts: list[Mount], **more: Any) -> Sandbox:

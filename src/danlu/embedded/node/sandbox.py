@@ -134,8 +134,10 @@ def print_detected() -> None:
 
 def _attempt(mode: str) -> str:
     """ "" when a sandbox of this mode can be entered, else why not."""
-    import shutil
     import tempfile
+    from pathlib import Path
+
+    from danlu.embedded.node.traces import remove_tree
 
     folder = tempfile.mkdtemp(prefix="danlu-sandbox-")
     reader, writer = os.pipe()
@@ -154,7 +156,7 @@ def _attempt(mode: str) -> str:
     with os.fdopen(reader, "rb") as answer:
         problem = answer.read().decode()
     os.waitpid(child, 0)
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(Path(folder))
     return problem
 
 

@@ -18,12 +18,19 @@ def remove_log(path: str) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Also where a program has taken away its own right to write."""
+    """Also where a program, or the kernel for an overlay's own use, has taken away the right to look inside."""
     if not folder.exists():
         return
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
-        for at, _, _ in os.walk(folder):
-            with contextlib.suppress(OSError):
-                os.chmod(at, 0o700)
+        _open(folder)
+        for at, inner, _ in os.walk(folder):  # from above: an inner folder is opened before it is walked
+            for name in inner:
+                _open(Path(at, name))
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _open(folder: Path) -> None:
+    if not folder.is_symlink():  # it may lead out
+        with contextlib.suppress(OSError):
+            folder.chmod(0o700)

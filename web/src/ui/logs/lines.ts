@@ -67,6 +67,14 @@ export class SourceLines {
     if (this.rest.length > 0) this.append(new Uint8Array([NEWLINE]))
   }
 
+  /** Takes back what has no newline yet, and says how many bytes that were: the line will come again, as a whole. */
+  takeBack(): number {
+    const { length } = this.rest
+    this.rest = new Uint8Array(0)
+    this.bytes -= length
+    return length
+  }
+
   private line(bytes: Uint8Array, chunk: number, start: number, end: number): void {
     let begin = start
     let stamp = 0

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { LogReader, type LogSource } from './reading'
 
-const server = vi.hoisted(() => ({ answers: [] as string[], asked: 0, running: [] as boolean[] }))
+const server = vi.hoisted(() => ({ answers: [] as string[], asked: 0, restarts: [] as (number | undefined)[] }))
 
 vi.mock('../../kube', async (original) => ({
   ...(await original<typeof import('../../kube')>()),
@@ -10,8 +10,9 @@ vi.mock('../../kube', async (original) => ({
     return Promise.resolve(new Blob([server.answers[server.asked++] ?? '']).stream())
   },
   getObject: () => {
-    const state = server.running.shift() ? { running: {} } : { terminated: { exitCode: 0 } }
-    return Promise.resolve({ metadata: { name: 'p', uid: 'u' }, status: { containerStatuses: [{ name: 'c', state }] } })
+    const restartCount = server.restarts.shift()
+    const state = restartCount === undefined ? { terminated: { exitCode: 0 } } : { running: {} }
+    return Promise.resolve({ metadata: { name: 'p', uid: 'u' }, status: { containerStatuses: [{ name: 'c', state, restartCount }] } })
   },
 }))
 
@@ -26,20 +27,41 @@ const textOf = ({ lines: [lines] }: LogReader): string[] => Array.from({ length:
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
+/** `restarts`: of the running container, asked at the beginning and at the end of each stream; none: it does not run. */
+const serve = (answers: string[], restarts: number[]): void => void Object.assign(server, { answers, restarts, asked: 0 })
+
 it('goes on reading when the stream ends before the container does', async () => {
-  Object.assign(server, { answers: ['one\n', 'one\ntwo\nth', 'one\ntwo\nthree'], asked: 0, running: [true, true, false] })
+  serve(['one\n', 'one\ntwo\nth', 'one\ntwo\nthree'], [0, 0, 0, 0, 0])
   expect(textOf(await read())).toEqual(['one', 'two', 'three'])
   expect(server.asked).toBe(3)
 })
 
+it('takes the words of a node that cannot follow for no part of the log', async () => {
+  const excuse = 'failed to create fsnotify watcher: too many open files'
+  serve([excuse, `one\n${excuse}`, 'one\ntwo\nthree\n'], [0, 0, 0, 0, 0])
+  expect(textOf(await read())).toEqual(['one', 'two', 'three'])
+})
+
+it('reads what a container writes that was started again below the last words of the one before', async () => {
+  serve(['one\nlast words', 'one\n'], [0, 1, 1])
+  expect(textOf(await read())).toEqual(['one', 'last words', 'one'])
+})
+
 it('ends with the container', async () => {
-  Object.assign(server, { answers: ['one\nlast'], asked: 0, running: [false] })
+  serve(['one\nlast'], [0])
   expect(textOf(await read())).toEqual(['one', 'last'])
   expect(server.asked).toBe(1)
 })
 
+it('ends at once when the container had ended before', async () => {
+  serve(['one\n'], [])
+  const reader = new LogReader([{ label: 'p', namespace: 'n', pod: 'p' }], () => undefined)
+  await vi.advanceTimersByTimeAsync(100)
+  expect(reader.states).toEqual([{ at: 'ended' }])
+})
+
 it('ends when the pod is another by now', async () => {
-  Object.assign(server, { answers: ['one\n'], asked: 0, running: [true] })
+  serve(['one\n'], [0, 0])
   await read({ uid: 'before' })
   expect(server.asked).toBe(1)
 })

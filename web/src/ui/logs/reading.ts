@@ -100,6 +100,7 @@ export class LogReader {
     let received = 0 // bytes; a log only grows, so after a lost connection reading goes on behind them
     while (!signal.aborted) {
       try {
+        const running = source.previous ? undefined : this.instance(source)
         const body = await openLog(source.namespace, source.pod, {
           container: source.container,
           follow: !source.previous,
@@ -127,8 +128,18 @@ export class LogReader {
         }
         clearTimeout(quiet)
         this.showWhole(index)
-        if (await this.goesOn(source)) continue
+        const before = await running
+        const now = before && (await this.later(source))
+        // A node, or whoever stands between, may end the stream of a container that runs on; some write why, as a line without end.
+        if (now && now === before) {
+          received -= this.whole[index]!.takeBack()
+          continue
+        }
         this.whole[index]!.finish()
+        if (now) {
+          received = 0 // started again: what the new one writes stands below the last words of the one before
+          continue
+        }
         this.states[index] = { at: 'ended' }
         this.tell()
         return
@@ -142,12 +153,17 @@ export class LogReader {
     }
   }
 
-  /** A node, or whoever stands between, may end the stream of a container that runs on. */
-  private async goesOn(source: LogSource): Promise<boolean> {
-    if (source.previous || this.ending.signal.aborted) return false
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS)) // that it has ended is told a little later than its log ends
-    const pod = await getObject(KINDS.Pod, source.namespace, source.pod, this.ending.signal).catch(() => undefined)
-    if (!pod || (source.uid !== undefined && pod.metadata.uid !== source.uid)) return false
-    return containerStatuses(pod).some(({ name, state }) => (source.container ?? name) === name && state?.running !== undefined)
+  /** Which start of the container runs; undefined when none does, or when the pod is another by now. */
+  private async instance({ namespace, pod, uid, container }: LogSource): Promise<string | undefined> {
+    const found = await getObject(KINDS.Pod, namespace, pod, this.ending.signal).catch(() => undefined)
+    if (!found || (uid !== undefined && found.metadata.uid !== uid)) return undefined
+    const status = containerStatuses(found).find(({ name, state }) => (container ?? name) === name && state?.running)
+    return status && `${found.metadata.uid} ${status.restartCount ?? 0}`
+  }
+
+  /** That a container has ended is told a little later than its log ends. */
+  private async later(source: LogSource): Promise<string | undefined> {
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+    return this.instance(source)
   }
 }
