@@ -30,7 +30,20 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 TIMEOUT = 60.0
+LONGEST_PAUSE_S = 1.0
 ORDINARY = 64321  # a uid that nobody has; root can become it
+
+
+def until(what: str, look: Callable[[], Any], timeout: float = TIMEOUT, pause_s: float = 0.1) -> Any:
+    """Asks until the answer is true: ever more seldom, for each kubectl takes time from what is waited for."""
+    begun = time.monotonic()
+    answer = None
+    while (waited := time.monotonic() - begun) < timeout:
+        answer = look()
+        if answer:
+            return answer
+        time.sleep(max(pause_s, min(waited / 10, LONGEST_PAUSE_S)))
+    raise AssertionError(f"waited {timeout:.0f} s in vain for {what}; last answer: {answer!r}")
 
 
 class Danlu:
@@ -122,14 +135,7 @@ class Danlu:
 
     def wait(self, what: str, look: Callable[[], object], timeout: float = TIMEOUT) -> object:
         """Asks until the answer is true."""
-        ends = time.monotonic() + timeout
-        answer: object = None
-        while time.monotonic() < ends:
-            answer = look()
-            if answer:
-                return answer
-            time.sleep(self.pause_s)
-        raise AssertionError(f"waited {timeout:.0f} s in vain for {what}; last answer: {answer!r}")
+        return until(what, look, timeout, self.pause_s)
 
     def with_address(self, obj: dict[str, Any]) -> dict[str, Any]:
         """A notebook or TensorBoard whose status.url can be opened from here."""

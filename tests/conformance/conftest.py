@@ -12,7 +12,6 @@ import json
 import os
 import secrets
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from benchmarks.servers import RealControlPlane
-from tests.running import ROOT, Danlu
+from tests.running import ROOT, Danlu, until
 
 if TYPE_CHECKING:
     from tests.conformance.standin import Nodes
@@ -130,14 +129,7 @@ class Kube:
         self.wait(f"{what} to be gone", lambda: self.run("get", what, check=False).returncode != 0)
 
     def wait(self, what: str, look: Callable[[], Any], timeout: float = TIMEOUT) -> Any:
-        ends = time.monotonic() + timeout
-        answer = None
-        while time.monotonic() < ends:
-            answer = look()
-            if answer:
-                return answer
-            time.sleep(0.1)
-        raise AssertionError(f"waited {timeout:.0f} s in vain for {what}; last answer: {answer!r}")
+        return until(what, look, timeout)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

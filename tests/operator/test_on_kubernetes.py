@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ import pytest
 import yaml
 from benchmarks.servers import RealControlPlane
 from tests.operator.install.conftest import Kubectl, programs
+from tests.running import until
 
 from danlu.kinds import rbac, registry
 
@@ -91,12 +91,7 @@ def start(real: RealControlPlane, tmp_path: Path) -> Iterator[Callable[..., Repl
 
 
 def wait(what: str, look: Callable[[], Any]) -> Any:
-    ends = time.monotonic() + WAIT_S
-    while time.monotonic() < ends:
-        if found := look():
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"waited {WAIT_S:.0f} s in vain for {what}")
+    return until(what, look, WAIT_S)
 
 
 def job(number: int) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from danlu.kinds._training.job import ALWAYS, NEVER, ON_FAILURE, Job, Replica
 from danlu.meta import objects, owners
 from danlu.meta.kind import Object
+from danlu.meta.quantity import parse
 
 IN_PLACE = (ALWAYS, ON_FAILURE, NEVER)
 THREADS = "OMP_NUM_THREADS"
@@ -99,15 +101,20 @@ def add_environment(containers: Iterable[Object], environment: list[Object]) -> 
         container["env"] = [*(container.get("env") or ()), *environment]
 
 
-def share_cores(containers: Iterable[Object], cores: int, replicas: int) -> None:
-    """Replicas on one machine divide its cores. A limit on cpu or a variable of the user's says it better."""
-    if not cores or replicas < 2:
+def set_threads(container: Object, *, cores: int, replicas: int, processes: int) -> None:
+    """Libraries ask the node for its cores, not for the limit: workers that share a node would trample each other.
+
+    `cores`: of the one machine that all replicas share, whose node gives a limit its meaning; 0: of a cluster, whose
+    nodes do not. `processes`: in the container; 0: it does not heed OMP_NUM_THREADS, or starts nobody knows how many.
+    """
+    env = container.setdefault("env", [])
+    limit = ((container.get("resources") or {}).get("limits") or {}).get("cpu")
+    if any(one.get("name") == THREADS for one in env):
         return
-    for container in containers:
-        limits = (container.get("resources") or {}).get("limits") or {}
-        names = {one.get("name") for one in container.get("env") or ()}
-        if "cpu" not in limits and THREADS not in names:
-            container.setdefault("env", []).append({"name": THREADS, "value": str(max(1, cores // replicas))})
+    if limit is None and cores and replicas > 1:
+        env.append({"name": THREADS, "value": str(max(1, cores // replicas))})
+    elif limit is not None and not cores and processes:
+        env.append({"name": THREADS, "value": str(max(1, math.ceil(parse(limit).milli() / 1000 / processes)))})
 
 
 def ports_for_service(container: Object) -> list[Object]:

@@ -44,6 +44,16 @@ def environment(job: Job, replica: Replica, ports: Ports) -> rendezvous.Environm
     return rendezvous.variables(found)
 
 
+def processes(job: Job, container: Object) -> int:
+    elastic = job.spec.get("elasticPolicy")
+    asked = str(job.spec.get("nprocPerNode") or (elastic or {}).get("nProcPerNode") or "")
+    if asked.isdigit():
+        return int(asked)
+    words = " ".join([*(container.get("command") or ()), *(container.get("args") or ())])
+    # torchrun counts the node's devices, and gives each process one thread where it starts several.
+    return 0 if asked or elastic is not None or "torchrun" in words or "torch.distributed" in words else 1
+
+
 def _elastic(job: Job, elastic: Object, ports: Ports) -> dict[str, str]:
     worker = job.role(WORKER)
     assert worker is not None, "the CRD refuses elasticPolicy without Worker"
@@ -113,5 +123,6 @@ FLAVOUR = Flavour(
     is_master=is_master,
     failed=failed,
     scales=True,
+    processes=processes,
     companions=companions,
 )

@@ -84,4 +84,5 @@ FLAVOUR = Flavour(
     environment=environment,
     master=master,
     command=torchrun,
+    processes=1,  # several are torchrun's, and `environment` has told them
 )

@@ -28,6 +28,10 @@ def _none(_job: Job) -> list[Object]:
     return []
 
 
+def _unknown(_job: Job, _container: Object) -> int:
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Flavour:
     kind: Kind
@@ -44,6 +48,7 @@ class Flavour:
     environment_everywhere: bool = True  # in every container of the pod, or only in the training container
     port_for_each_replica: bool = False  # all replicas listen, or only the first
     ignores_failures: Callable[[Job, Role], bool] = _no
+    processes: Callable[[Job, Object], int] = _unknown  # in the training container, for children.set_threads
     companions: Callable[[Job], list[Object]] = _none  # further children, there while the job is active
     scales: bool = False  # has the scale subresource, which wants a selector in the status
 

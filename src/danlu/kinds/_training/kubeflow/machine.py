@@ -279,7 +279,12 @@ class _Look:
         everywhere = self.flavour.environment_everywhere
         targets = pod["spec"]["containers"] if everywhere else [training]
         children.add_environment(targets, self.flavour.environment(self.job, replica, planned))
-        children.share_cores([training], self.observed.settings.shared_cores, self.job.total)
+        children.set_threads(
+            training,
+            cores=self.observed.settings.shared_cores,
+            replicas=self.job.total,
+            processes=self.flavour.processes(self.job, training),
+        )
         return pod
 
     def _service(self, replica: Replica, planned: ports.Ports) -> Object:

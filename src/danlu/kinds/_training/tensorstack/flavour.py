@@ -28,6 +28,7 @@ class Flavour:
     environment: Callable[[Job, Replica, Ports], Mapping[str, str]]
     master: Callable[[Job], Replica]
     port_for_each_replica: bool = False  # all replicas listen, or only the first
+    processes: int = 0  # in the training container, for children.set_threads; a template that knows better says so
     # The last word on the training container's command, where the kind wraps it.
     command: Callable[[Job, Replica, Ports, Object], None] = as_written
 

@@ -174,7 +174,10 @@ class _Look:
             if not unnamed and state.phase != MISSING:
                 continue
             marks = self.engine.marks(self.job, state.replica) if self.engine else gang.Marks()
-            pod = pods.pod(self.flavour, self.job, state.replica, planned, marks, resumed=resumed)
+            pod = pods.pod(
+                self.flavour, self.job, state.replica, planned, marks,
+                resumed=resumed, cores=self.observed.settings.shared_cores,
+            )  # fmt: skip
             if unnamed:
                 asked_for = self.flavour.port_for_each_replica or state.name == self.flavour.master(self.job).name
                 wait = children.name_patience_s(asked_for)

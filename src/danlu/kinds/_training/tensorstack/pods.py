@@ -31,7 +31,9 @@ def labels(job: Job, replica: Replica) -> dict[str, str]:
     }
 
 
-def pod(flavour: Flavour, job: Job, replica: Replica, ports: Ports, marks: Marks, *, resumed: bool) -> Object:
+def pod(
+    flavour: Flavour, job: Job, replica: Replica, ports: Ports, marks: Marks, *, resumed: bool, cores: int
+) -> Object:
     named = labels(job, replica)
     master = flavour.master(job)
     if replica.name == master.name:
@@ -49,6 +51,7 @@ def pod(flavour: Flavour, job: Job, replica: Replica, ports: Ports, marks: Marks
     training = children.training_container(spec, flavour.container_name(spec))
     children.set_port(training, flavour.port_name, ports[replica.name])
     _environment(flavour, job, replica, ports, spec)
+    children.set_threads(training, cores=cores, replicas=job.total, processes=flavour.processes)
     debug: Object = (job.spec.get("runMode") or {}).get("debug") or {}
     if is_enabled(debug):
         _debug(debug, replica, spec, training)
