@@ -228,6 +228,8 @@ def test_a_new_user_without_a_mouse(new_person: Callable[[str], Person], pod: st
     expect(page.get_by_role("option")).to_have_count(1)
     press("Enter")
     expect(page).to_have_title(re.compile(f"^{POD} · Pod"))
+    # Before its tabs are there, the next of that name is the menu's.
+    expect(page.get_by_role("tab", name="Pod", exact=True)).to_be_visible()
     person.reach("Pod")
     person.reach("终端", key="ArrowRight")
     press("Enter")
