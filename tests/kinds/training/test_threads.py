@@ -15,7 +15,7 @@ def threads(limit: str | None, env: list[dict[str, Any]] | None = None, **where:
     if env is not None:
         container["env"] = env
     children.set_threads(container, **{"cores": 0, "replicas": 2, "processes": 1, **where})
-    return [one["value"] for one in container["env"] if one["name"] == "OMP_NUM_THREADS"]
+    return [one["value"] for one in container.get("env") or () if one["name"] == "OMP_NUM_THREADS"]
 
 
 @pytest.mark.parametrize(("limit", "expected"), [("1", "1"), ("250m", "1"), ("1500m", "2"), ("16", "16")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import uuid
@@ -148,7 +147,7 @@ def _variables(
     if limit is not None:
         # Libraries ask the machine for its cores, not the limit: workers that share a machine would trample each other.
         # A virtual node may promise more cores than there are; threads beyond them only get in each other's way.
-        threads = str(max(1, min(math.ceil(parse(limit).milli() / 1000), os.cpu_count() or 1)))
+        threads = str(max(1, min(parse(limit).value(), os.cpu_count() or 1)))
         found |= dict.fromkeys(THREAD_VARIABLES, threads)
     return found | dict(own)
 

@@ -107,14 +107,16 @@ def set_threads(container: Object, *, cores: int, replicas: int, processes: int)
     `cores`: of the one machine that all replicas share, whose node gives a limit its meaning; 0: of a cluster, whose
     nodes do not. `processes`: in the container; 0: it does not heed OMP_NUM_THREADS, or starts nobody knows how many.
     """
-    env = container.setdefault("env", [])
     limit = ((container.get("resources") or {}).get("limits") or {}).get("cpu")
-    if any(one.get("name") == THREADS for one in env):
+    if any(one.get("name") == THREADS for one in container.get("env") or ()):
         return
     if limit is None and cores and replicas > 1:
-        env.append({"name": THREADS, "value": str(max(1, cores // replicas))})
+        threads = cores // replicas
     elif limit is not None and not cores and processes:
-        env.append({"name": THREADS, "value": str(max(1, math.ceil(parse(limit).milli() / 1000 / processes)))})
+        threads = math.ceil(parse(limit).value() / processes)
+    else:
+        return
+    add_environment([container], [{"name": THREADS, "value": str(max(1, threads))}])
 
 
 def ports_for_service(container: Object) -> list[Object]:
