@@ -63,6 +63,19 @@ def test_a_process_that_died_holds_nothing(directory: DataDirectory) -> None:
     directory.release()
 
 
+def test_one_that_is_dying_is_waited_for(directory: DataDirectory) -> None:
+    """A killed process lets go of its files a moment after it counts as dead: here a child of it holds them on."""
+    code = (
+        "import os, sys, time\nfrom pathlib import Path\nfrom danlu.embedded.datadir import DataDirectory, Running\n"
+        "d = DataDirectory(Path(sys.argv[1])); d.acquire(); d.describe(Running(os.getpid(), 'u', 's', 'v'))\n"
+        "os.fork() and os.kill(os.getpid(), 9)\ntime.sleep(1)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(directory.root)]).returncode == -9
+    assert directory.holder() is not None
+    directory.acquire()
+    directory.release()
+
+
 def test_files_of_the_wrong_form_are_nobody(directory: DataDirectory) -> None:
     for text in ("", "{", "[]", '{"pid": "x"}', '{"pid": 1}'):
         (directory.root / "running.json").write_text(text)

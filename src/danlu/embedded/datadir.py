@@ -5,11 +5,15 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from danlu.embedded.node.procfs import start_time
 from danlu.embedded.storage import DataDirectoryError
+
+DYING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +76,18 @@ class DataDirectory:
     def acquire(self) -> None:
         """Takes the directory for this process until it ends, however it ends."""
         lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
+        ends = time.monotonic() + DYING_SECONDS
+        while not _locked(lock):
             holder = Running.read(self._running_path)
+            # After kill -9 the files stay open until the process's last thread is back from the disk.
+            if holder and not start_time(holder.pid) and time.monotonic() < ends:
+                time.sleep(0.02)
+                continue
+            os.close(lock)
             who = f"pid {holder.pid}, {holder.url}, since {holder.started}" if holder else "it is just starting"
             raise DataDirectoryError(
                 f"already running on {self.root} ({who}); `danlu down` stops it, --data-dir chooses another place"
-            ) from None
+            )
         self._lock = lock
 
     def describe(self, running: Running) -> None:
@@ -121,3 +128,11 @@ class DataDirectory:
             return Running.read(self._running_path) or Running(0, "", "", "")
         finally:
             os.close(lock)
+
+
+def _locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
