@@ -45,6 +45,18 @@ async def test_paths_of_namespaced_and_cluster_objects() -> None:
     ]
 
 
+async def test_a_status_goes_without_what_the_server_would_not_look_at() -> None:
+    wire = Recorder()
+    meta = {"name": "web", "namespace": "prod", "labels": {"a": "b"}, "managedFields": [{}]}
+    obj = {"metadata": meta, "spec": {"replicas": 2}, "status": {"replicas": 1}}
+    await Client(wire).update_status(DEPLOYMENT, obj)
+    body = wire.asked[0][3]
+    assert body["metadata"] == {"name": "web", "namespace": "prod", "labels": {"a": "b"}}
+    assert body["status"] == {"replicas": 1}
+    assert "spec" not in body
+    assert obj["spec"] == {"replicas": 2}
+
+
 async def test_a_list_follows_its_pages_and_fills_in_kinds() -> None:
     first = {"metadata": {"resourceVersion": "5", "continue": "more"}, "items": [{"metadata": {"name": "a"}}]}
     second = {"metadata": {"resourceVersion": "5"}, "items": [{"metadata": {"name": "b"}}]}
