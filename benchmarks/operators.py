@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import orjson
 from fakecluster import FakeCluster, OperatorProcess, danlu, kubeflow
 from figures import Figures, say
 from servers import search_path
@@ -156,11 +157,12 @@ async def seen(
 
 
 async def create_all(client: Client, kind: Kind, objects: Sequence[Object]) -> None:
+    """By plain requests, as any client sends them: what ours asks of a server to be quicker is the operator's."""
     waiting = iter(objects)
 
     async def work() -> None:
         for obj in waiting:
-            await client.create(kind, obj, NAMESPACE)
+            await client.request("POST", kind.path(NAMESPACE), body=orjson.dumps(obj))
 
     await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
 

@@ -73,7 +73,7 @@ async def test_patches_say_their_type_and_manager() -> None:
     await client.patch(CONFIG_MAP, "a", "default", {"data": {}}, type="apply", force=True)
     await client.patch(CONFIG_MAP, "a", "default", [], type="json", subresource="status")
     assert wire.content_types == ["application/apply-patch+yaml", "application/json-patch+json"]
-    assert wire.asked[0][2] == {"fieldManager": "me", "force": "true"}
+    assert wire.asked[0][2] == {"fieldValidation": "Ignore", "fieldManager": "me", "force": "true"}
     assert wire.asked[1][1].endswith("/configmaps/a/status")
 
 

@@ -236,7 +236,9 @@ class Client:
         return cast(Object, orjson.loads(await _whole(response)))
 
     def _write_query(self, dry_run: bool = False, manager: str | None = None) -> Pairs:
-        query = []
+        # A server warns of unknown fields unless told not to. We read no warnings, and to look for them is a quarter of
+        # what a pod's creation costs a kube-apiserver.
+        query = [("fieldValidation", "Ignore")]
         if manager or self.manager:
             query.append(("fieldManager", manager or self.manager))
         if dry_run:
