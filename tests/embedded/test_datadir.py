@@ -51,13 +51,18 @@ def test_one_that_is_just_starting_has_no_pid_yet(directory: DataDirectory) -> N
     directory.release()
 
 
-def test_a_process_that_died_holds_nothing(directory: DataDirectory) -> None:
+def killed(directory: DataDirectory, last_words: str = "") -> None:
+    """Runs a process that takes the directory and is killed."""
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom danlu.embedded.datadir import DataDirectory, Running\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom danlu.embedded.datadir import DataDirectory, Running\n"
         "d = DataDirectory(Path(sys.argv[1])); d.acquire(); d.describe(Running(os.getpid(), 'u', 's', 'v'))\n"
-        "os.kill(os.getpid(), 9)\n"
+        f"{last_words}\nos.kill(os.getpid(), 9)\n"
     )
     assert subprocess.run([sys.executable, "-c", code, str(directory.root)]).returncode == -9
+
+
+def test_a_process_that_died_holds_nothing(directory: DataDirectory) -> None:
+    killed(directory)
     assert directory.holder() is None
     directory.acquire()
     directory.release()
@@ -65,12 +70,7 @@ def test_a_process_that_died_holds_nothing(directory: DataDirectory) -> None:
 
 def test_one_that_is_dying_is_waited_for(directory: DataDirectory) -> None:
     """A killed process lets go of its files a moment after it counts as dead: here a child of it holds them on."""
-    code = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom danlu.embedded.datadir import DataDirectory, Running\n"
-        "d = DataDirectory(Path(sys.argv[1])); d.acquire(); d.describe(Running(os.getpid(), 'u', 's', 'v'))\n"
-        "os.fork() and os.kill(os.getpid(), 9)\ntime.sleep(1)\n"
-    )
-    assert subprocess.run([sys.executable, "-c", code, str(directory.root)]).returncode == -9
+    killed(directory, "if not os.fork(): time.sleep(1); os._exit(0)")
     assert directory.holder() is not None
     directory.acquire()
     directory.release()
