@@ -149,17 +149,32 @@ class Person:
 
     def reach(self, name: str | re.Pattern[str], key: str = "Tab", most: int = 80) -> None:
         """Presses a key until what has focus has that name; it must be seen that it has."""
-        wanted = re.compile(f"^{re.escape(name)}$") if isinstance(name, str) else name
-        seen = []
+        seen: list[str] = []
         for _ in range(most):
-            found = self.page.evaluate(FOCUSED)
-            if wanted.search(found["name"]):
-                assert found["seen"], f"{found['name']} has focus, and nobody can see it"
+            if self._has_focus(name, seen):
                 return
-            seen.append(found["name"])
             self.page.keyboard.press(key)
             self.page.wait_for_timeout(20)  # a menu moves focus in the next frame
-        raise AssertionError(f"{key} does not lead to {wanted.pattern}; it leads to {seen}")
+        raise AssertionError(f"{key} does not lead to {name}; it leads to {seen}")
+
+    def arrives(self, name: str) -> None:
+        """Focus comes there by itself: to what has opened, or back from it."""
+        seen: list[str] = []
+        for _ in range(WAIT_S * 20):
+            if self._has_focus(name, seen):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"focus does not come to {name}; it is at {seen[-1]}")
+
+    def _has_focus(self, name: str | re.Pattern[str], seen: list[str]) -> bool:
+        """What has it instead is added to `seen`."""
+        found = self.page.evaluate(FOCUSED)
+        wanted = re.compile(f"^{re.escape(name)}$") if isinstance(name, str) else name
+        if wanted.search(found["name"]):
+            assert found["seen"], f"{found['name']} has focus, and nobody can see it"
+            return True
+        seen.append(found["name"])
+        return False
 
     def accessible(self, what: str) -> None:
         """axe finds nothing serious."""

@@ -158,6 +158,32 @@ def test_a_change_is_on_screen_without_asking(person: Person, danlu: Danlu) -> N
     expect(person.row(name)).to_be_hidden(timeout=10_000)
 
 
+def test_a_log_is_read_on_from_one_start_to_the_next(person: Person, danlu: Danlu) -> None:
+    """Without a node a log is empty and ends at once; a failed container has one log for each of its starts."""
+    label, name = f"danlu.test/{person.language}", f"twice-{person.language}"
+    program = """echo >> /kept/starts; case $(wc -l < /kept/starts) in
+      1) echo first words; sleep 5; exit 3;;  # the next start comes at once
+      2) exit 3;;  # and then none for ten seconds
+      *) echo last words; exec sleep 1000;;
+    esac"""
+    mounted = [{"name": "kept", "mountPath": "/kept"}]
+    container = {"name": "main", "image": "busybox", "command": ["sh", "-c", program], "volumeMounts": mounted}
+    spec = {"nodeSelector": {label: "yes"}, "containers": [container], "volumes": [{"name": "kept", "emptyDir": {}}]}
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+    danlu.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+    danlu.kubectl("wait", "pod", name, "--for=condition=PodScheduled=false", "--timeout=60s")
+    person.page.goto(f"{person.console}/build/default/pods/{name}?tab=logs")
+    told = person.page.locator(".log")
+    expect(told).to_contain_text(re.compile("尚未启动（.*节点|has not started .*0/1 nodes"))
+    danlu.kubectl("label", "nodes", "--all", f"{label}=yes")
+    expect(told).to_contain_text("first words")
+    expect(told).to_contain_text(re.compile("将再次启动|will be started again"))
+    expect(told).to_contain_text("last words")
+    expect(told).to_contain_text(re.compile("实时|Live"))
+    assert told.inner_text().count("first words") == 1
+    danlu.kubectl("delete", "pod", name, "--now")
+
+
 def test_a_new_user_without_a_mouse(new_person: Callable[[str], Person], pod: str) -> None:
     person = new_person("zh")
     page, press = person.page, person.page.keyboard.press
@@ -197,7 +223,7 @@ def test_a_new_user_without_a_mouse(new_person: Callable[[str], Person], pod: st
     expect(page.get_by_role("checkbox", name="大小")).to_be_visible()
     person.reach("大小")
     press("Escape")
-    person.reach("显示列", most=1)
+    person.arrives("显示列")
     choose(person, f"更多: {POD}", "YAML", back=False)
     dialog = page.get_by_role("dialog")
     expect(dialog.locator(".cm-content")).to_be_visible()
@@ -215,9 +241,9 @@ def test_a_new_user_without_a_mouse(new_person: Callable[[str], Person], pod: st
     person.reach("关闭")
     press("Escape")
     expect(dialog).to_be_hidden()
-    person.reach(f"更多: {POD}", most=1)
+    person.arrives(f"更多: {POD}")
     choose(person, f"更多: {POD}", "删除", back=False)
-    person.reach("取消", most=1)  # what destroys is not what Enter does
+    person.arrives("取消")  # what destroys is not what Enter does
     person.reach("删除")
     press("Enter")
     expect(person.row(POD)).to_be_hidden()

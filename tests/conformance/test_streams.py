@@ -58,6 +58,8 @@ def test_logs_before_there_are_any(kube: Kube, pod: Make) -> None:
     problem = kube.fails("logs", "waits")
     assert 'container "main" in pod "waits" is waiting to start: CreateContainerConfigError' in problem
     assert 'pods "nobody" not found' in kube.fails("logs", "nobody")
+    kube.apply(pod("nowhere", spec={"nodeSelector": {"danlu.test/none": "yes"}}))
+    assert kube("logs", "nowhere", "--follow") == "", "without a node the log is empty, and that is no error"
 
 
 def test_exec(kube: Kube, pod: Make, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ export function ReplicasTab({ job, view }: { job: KubeObject; view: JobView }) {
       />
       {open && pod && (
         <Dialog title={open.name} footer={null} width="min(1100px, 96vw)" style={{ top: 40 }} onCancel={close} destroyOnHidden>
-          {open.dialog === 'logs' && <LogView height="70vh" fileName={open.name} sources={[{ label: open.name, namespace, pod: open.name, container: trainingContainer(field(pod, 'spec')) }]} />}
+          {open.dialog === 'logs' && <LogView height="70vh" fileName={open.name} sources={[{ label: open.name, namespace, pod: open.name, uid: pod.metadata.uid, container: trainingContainer(field(pod, 'spec')) }]} />}
           {open.dialog === 'conditions' && <Conditions object={pod} />}
           {open.dialog === 'events' && <Events namespace={namespace} objects={[pod]} />}
           {open.dialog === 'terminal' && <TerminalView namespace={namespace} pod={open.name} container={trainingContainer(field(pod, 'spec'))} height="65vh" />}

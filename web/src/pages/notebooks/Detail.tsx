@@ -55,7 +55,7 @@ export default function Detail() {
             </>
           ),
         },
-        { key: 'logs', label: w('logs'), children: running ? <LogView height="60vh" fileName={name} sources={[{ label: name, namespace, pod: podName, container }]} /> : nothing },
+        { key: 'logs', label: w('logs'), children: running ? <LogView height="60vh" fileName={name} sources={[{ label: name, namespace, pod: podName, uid: pod.metadata.uid, container }]} /> : nothing },
         { key: 'monitor', label: c('monitor'), children: running ? <PodUsage pod={pod} /> : nothing },
         { key: 'terminal', label: w('terminal'), children: running ? <TerminalView namespace={namespace} pod={podName} container={container} /> : nothing },
       ]}

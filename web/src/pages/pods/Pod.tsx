@@ -105,7 +105,7 @@ function Logs({ pod }: { pod: KubeObject }) {
   const restarted = restartsOf(pod) > 0
   return (
     <LogView
-      sources={[{ label: container, namespace: pod.metadata.namespace ?? '', pod: pod.metadata.name, container, previous }]}
+      sources={[{ label: container, namespace: pod.metadata.namespace ?? '', pod: pod.metadata.name, uid: pod.metadata.uid, container, previous }]}
       fileName={`${pod.metadata.name}-${container}`}
       tools={
         <>

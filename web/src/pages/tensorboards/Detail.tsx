@@ -62,7 +62,7 @@ export default function Detail() {
           label: w('logs'),
           children:
             pod && podName ? (
-              <LogView height="60vh" fileName={name} sources={[{ label: name, namespace, pod: podName, container }]} />
+              <LogView height="60vh" fileName={name} sources={[{ label: name, namespace, pod: podName, uid: pod.metadata.uid, container }]} />
             ) : (
               <Empty image={Empty.PRESENTED_IMAGE_SIMPLE} description={w('noPod')} />
             ),

@@ -3,6 +3,7 @@ import { ArrowDownOutlined, DownloadOutlined, DownOutlined, UpOutlined } from '@
 import { Button, Input, Select, Space, Switch, Typography } from 'antd'
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import { useWords } from '../../i18n'
+import { useSaid } from '../../why/useSaid'
 import { words } from '../words'
 import { MergedLines } from './lines'
 import { LogReader, type LogSource } from './reading'
@@ -17,6 +18,7 @@ export interface LogViewerProps {
   tools?: ReactNode
 }
 
+const NOTES = { waiting: 'logNotStarted', between: 'logBetween', unread: 'logUnread' } as const
 const LINE = 18
 const OVERSCAN = 8 // lines drawn below the edge, so that a window that grows shows no gap
 const LARGEST = 12_000_000 // pixels; browsers stop somewhat above
@@ -25,6 +27,7 @@ const COLOURS = ['#7fb2ff', '#f2a65a', '#6fd08c', '#e58fb1', '#c4a7ff', '#5cc8c8
 
 export default function LogViewer({ sources, height = '60vh', fileName = 'log', tools }: LogViewerProps) {
   const w = useWords(words)
+  const said = useSaid()
   const key = JSON.stringify(sources)
   // eslint-disable-next-line react-hooks/exhaustive-deps -- the key says all of `sources`
   const stable = useMemo(() => sources, [key])
@@ -141,9 +144,10 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
   }
 
   const states = reader.current?.sources === stable ? reader.current.states : []
-  const waiting = states.flatMap((state, index) => (state.at === 'waiting' ? [w('logNotStarted', { what: stable[index]!.label, message: state.message })] : []))
+  const waiting = states.flatMap((state, index) => ('message' in state ? [w(NOTES[state.at], { what: stable[index]!.label, message: said.message(said.reason(state.message)) })] : []))
   const partial = lines.length > 0 && reader.current!.partial
   const live = states.some((state) => state.at === 'live')
+  const ended = states.length > 0 && states.every((state) => state.at === 'ended')
   const foundSet = useMemo(() => new Set(found), [found])
   const top = box.current ? box.current.scrollTop : 0
   const offset = inner === whole ? first * LINE : top
@@ -186,7 +190,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
         {wanted && <span className="quiet" role="status">{found.length > 0 ? w('matches', { at: Math.max(at, 0) + 1, count: found.length }) : w('noMatches')}</span>}
         <span className="grow" />
         <Typography.Text type="secondary" aria-live="off">
-          {partial ? w('logLoading', { count: reader.current!.received.toLocaleString() }) : w('lines', { count: count.toLocaleString() })} · {w(live ? 'logLive' : states.every((state) => state.at === 'ended') && states.length > 0 ? 'logEnded' : 'logConnecting')}
+          {partial ? w('logLoading', { count: reader.current!.received.toLocaleString() }) : w('lines', { count: count.toLocaleString() })} · {w(live ? 'logLive' : ended ? 'logEnded' : states.some((state) => state.at === 'waiting' || state.at === 'between') ? 'logStarts' : 'logConnecting')}
         </Typography.Text>
         <label className="row">
           <Switch size="small" checked={follow} onChange={setFollow} /> {w('follow')}
@@ -215,7 +219,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
             )
           })}
         </div>
-        {count === 0 && <p style={{ padding: 12 }}>{live || states.some((state) => state.at === 'connecting') ? w('logWaiting', { what: stable.map((s) => s.label).slice(0, 3).join(', ') }) : w('logEmpty')}</p>}
+        {count === 0 && (live || ended || waiting.length === 0) && <p style={{ padding: 12 }}>{ended ? w('logEmpty') : w('logWaiting', { what: stable.map((s) => s.label).slice(0, 3).join(', ') })}</p>}
       </div>
     </div>
   )

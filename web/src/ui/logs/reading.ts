@@ -1,7 +1,7 @@
 /** Reads the logs of several containers into lines, follows them, and tells at most once a frame that something came. */
 import { getObject, KINDS, KubeError, messageOf, openLog } from '../../kube'
-import { containerStatuses } from '../state'
 import { SourceLines } from './lines'
+import { containerStanding, type Standing } from './standing'
 
 export interface LogSource {
   /** what people call it: a rank, a replica, a container */
@@ -11,18 +11,22 @@ export interface LogSource {
   container?: string | undefined
   previous?: boolean
   /** of the pod: one made anew under the same name writes another log */
-  uid?: string | undefined
+  uid: string | undefined
 }
 
-export type SourceState = { at: 'connecting' | 'live' | 'ended' } | { at: 'waiting'; message: string }
+/** waiting: for the first start; between: it has ended and will be started again; unread: the log cannot be had */
+export type SourceState = { at: 'connecting' | 'live' | 'ended' } | { at: 'waiting' | 'between' | 'unread'; message: string }
 
 const RETRY_MS = 2_000
+const NOT_STARTED = 400 // a node's answer while the container waits
 const MOST_OWN = 2 // connections of our own; the page needs the others
 
 const TAIL = 2_000 // lines that are shown at once, while the whole log is on its way
 const MOST_TAILS = 16 // sources that get so much care
 const QUIET_MS = 200 // nothing came for so long: what there was has come
 const SMALL = 4_096 // bytes; what was there comes in larger pieces than what is written now
+
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, RETRY_MS))
 
 export class LogReader {
   /** what is to be shown: the end of a log at first, then the whole */
@@ -96,11 +100,18 @@ export class LogReader {
 
   private async read(index: number): Promise<void> {
     const source = this.sources[index]!
+    const lines = this.whole[index]!
     const { signal } = this.ending
-    let received = 0 // bytes; a log only grows, so after a lost connection reading goes on behind them
+    let start: string | undefined // which start of the container the lines are of
+    let received = 0 // bytes of it; a log only grows, so after a lost connection reading goes on behind them
     while (!signal.aborted) {
       try {
-        const running = source.previous ? undefined : this.instance(source)
+        const before = await this.standing(source)
+        if (start !== undefined && before !== undefined && before.start !== start) {
+          lines.finish() // started again: what the new one writes stands below the last words of the one before
+          received = 0
+        }
+        start = before?.start ?? start
         const body = await openLog(source.namespace, source.pod, {
           container: source.container,
           follow: !source.previous,
@@ -120,7 +131,7 @@ export class LogReader {
           skip -= value.length - fresh.length
           if (fresh.length === 0) continue
           received += fresh.length
-          this.whole[index]!.append(fresh)
+          lines.append(fresh)
           clearTimeout(quiet)
           if (value.length < SMALL) this.showWhole(index)
           else quiet = setTimeout(() => this.showWhole(index), QUIET_MS)
@@ -128,42 +139,45 @@ export class LogReader {
         }
         clearTimeout(quiet)
         this.showWhole(index)
-        const before = await running
-        const now = before && (await this.later(source))
+        const now = before?.over === false ? await this.settled(index, before.start) : undefined
         // A node, or whoever stands between, may end the stream of a container that runs on; some write why, as a line without end.
-        if (now && now === before) {
-          received -= this.whole[index]!.takeBack()
-          continue
+        if (now?.start === start && now?.running) received -= lines.takeBack()
+        else lines.finish()
+        if (now === undefined || (now.over && now.start === start)) {
+          this.states[index] = { at: 'ended' }
+          this.tell()
+          return
         }
-        this.whole[index]!.finish()
-        if (now) {
-          received = 0 // started again: what the new one writes stands below the last words of the one before
-          continue
-        }
-        this.states[index] = { at: 'ended' }
-        this.tell()
-        return
       } catch (error) {
         if (signal.aborted) return
-        this.states[index] = { at: 'waiting', message: messageOf(error) }
+        this.states[index] = { at: error instanceof KubeError && error.code === NOT_STARTED ? 'waiting' : 'unread', message: messageOf(error) }
         this.tell()
         if (error instanceof KubeError && (error.notFound || error.forbidden)) return
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+        await pause()
       }
     }
   }
 
-  /** Which start of the container runs; undefined when none does, or when the pod is another by now. */
-  private async instance({ namespace, pod, uid, container }: LogSource): Promise<string | undefined> {
-    const found = await getObject(KINDS.Pod, namespace, pod, this.ending.signal).catch(() => undefined)
-    if (!found || (uid !== undefined && found.metadata.uid !== uid)) return undefined
-    const status = containerStatuses(found).find(({ name, state }) => (container ?? name) === name && state?.running)
-    return status && `${found.metadata.uid} ${status.restartCount ?? 0}`
+  /** How the container stands once it runs on, was started again or is over. A pod without a node has an empty log, too. */
+  private async settled(index: number, start: string): Promise<Standing | undefined> {
+    for (;;) {
+      await pause() // that a container has ended is told a little later than its log ends
+      const now = await this.standing(this.sources[index]!)
+      if (!now || now.over || now.running || now.start !== start) return now
+      this.states[index] = { at: now.begun ? 'between' : 'waiting', message: now.message }
+      this.tell()
+    }
   }
 
-  /** That a container has ended is told a little later than its log ends. */
-  private async later(source: LogSource): Promise<string | undefined> {
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-    return this.instance(source)
+  /** Undefined when there is nothing to know: the pod is gone or another by now, or not for these eyes. */
+  private async standing({ namespace, pod, uid, container, previous }: LogSource): Promise<Standing | undefined> {
+    if (previous) return undefined
+    try {
+      const found = await getObject(KINDS.Pod, namespace, pod, this.ending.signal)
+      return uid === undefined || found.metadata.uid === uid ? containerStanding(found, container) : undefined
+    } catch (error) {
+      if (error instanceof KubeError && (error.notFound || error.forbidden)) return undefined
+      throw error
+    }
   }
 }
