@@ -191,6 +191,7 @@ def test_a_new_user_without_a_mouse(new_person: Callable[[str], Person], pod: st
     page, press = person.page, person.page.keyboard.press
     page.emulate_media(reduced_motion="reduce")
     page.goto(person.console)
+    expect(page.get_by_label("令牌", exact=True)).to_be_visible()
     person.reach("令牌")
     page.keyboard.type(person.link.rpartition("=")[2])
     press("Enter")
@@ -250,12 +251,14 @@ def test_a_new_user_without_a_mouse(new_person: Callable[[str], Person], pod: st
     press("Enter")
     expect(person.row(POD)).to_be_hidden()
     # Anything by its name, and a terminal that lets go of the keyboard.
+    person.reach(re.compile("^搜索 Ctrl K"))
     press("Control+K")
-    person.reach("搜索", most=5)
+    person.arrives("搜索")
     page.keyboard.type(POD)
     expect(page.get_by_role("option")).to_have_count(1)
     press("Enter")
     expect(page).to_have_title(re.compile(f"^{POD} · Pod"))
+    expect(page.locator("#content")).to_be_focused()
     # Before its tabs are there, the next of that name is the menu's.
     expect(page.get_by_role("tab", name="Pod", exact=True)).to_be_visible()
     person.reach("Pod")

@@ -56,6 +56,7 @@ export default function Search({ namespace, onClose }: { namespace: string; onCl
     if (!hit) return
     onClose()
     navigate(hit.to)
+    document.getElementById('content')?.focus({ preventScroll: true }) // the next Tab begins at what was looked for
   }
   return (
     <Dialog footer={null} closable={false} onCancel={onClose} width={560} style={{ top: 80 }} afterOpenChange={() => input.current?.focus()} title={w('search')} styles={{ header: { display: 'none' } }}>
