@@ -65,6 +65,8 @@ def new_person(
             locale=LOCALES[language],
             viewport={"width": 1280, "height": 800},
             permissions=["clipboard-read", "clipboard-write"],
+            # On a busy machine a panel may still grow between the pressing of a button and its release: no click.
+            reduced_motion="reduce",
         )
         made.append(Person(context, language, link, keep_pictures, types_token))
         return made[-1]

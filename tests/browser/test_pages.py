@@ -39,7 +39,7 @@ def pod(danlu: Danlu) -> str:
 @pytest.fixture
 def theme(person: Person) -> None:
     """Dark in one language and light in the other: contrast is the same in both, and axe takes its time."""
-    person.page.emulate_media(color_scheme="dark" if person.language == "zh" else "light", reduced_motion="reduce")
+    person.page.emulate_media(color_scheme="dark" if person.language == "zh" else "light")
 
 
 def test_every_list(person: Person, theme: None) -> None:
@@ -189,7 +189,6 @@ def test_a_log_is_read_on_from_one_start_to_the_next(new_person: Callable[[str],
 def test_a_new_user_without_a_mouse(new_person: Callable[[str], Person], pod: str) -> None:
     person = new_person("zh")
     page, press = person.page, person.page.keyboard.press
-    page.emulate_media(reduced_motion="reduce")
     page.goto(person.console)
     expect(page.get_by_label("令牌", exact=True)).to_be_visible()
     person.reach("令牌")

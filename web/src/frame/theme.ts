@@ -8,6 +8,7 @@ export type ThemeChoice = Theme | 'system'
 const KEY = 'danlu.theme'
 const listeners = new Set<() => void>()
 const system = window.matchMedia('(prefers-color-scheme: dark)')
+const still = window.matchMedia('(prefers-reduced-motion: reduce)')
 let choice: ThemeChoice = (localStorage.getItem(KEY) as ThemeChoice | null) ?? 'system'
 
 const changed = (): void => {
@@ -60,6 +61,7 @@ export const tokens = (chosen: Theme): ThemeConfig => ({
     borderRadius: 6,
     fontFamily: '-apple-system, BlinkMacSystemFont, "Segoe UI", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", sans-serif',
     fontFamilyCode: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Noto Sans Mono CJK SC", monospace',
+    motion: !still.matches, // without it nothing grows into its place, where a click could miss it
     motionDurationMid: '0.12s',
     motionDurationSlow: '0.16s',
   },
