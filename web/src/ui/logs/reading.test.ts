@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { LogReader, type LogSource } from './reading'
+import { LogReader, type LogSource, type SourceState } from './reading'
 
 type Told = { start: number; exitCode?: number; waiting?: string } | 'unscheduled' | 'unreachable' | 'gone'
 const server = vi.hoisted(() => ({ answers: [] as string[], asked: 0, told: [] as Told[] }))
@@ -41,6 +41,15 @@ const read = async (changes: Partial<LogSource> = {}): Promise<LogReader> => {
   return reader
 }
 const textOf = ({ lines: [lines] }: LogReader): string[] => Array.from({ length: lines!.count }, (_, index) => lines!.text(index))
+/** Waits in that state some time after the beginning, and reads on later. */
+const waitsAndReads = async (after: number, state: SourceState): Promise<string[]> => {
+  const reader = new LogReader([source], () => undefined)
+  await vi.advanceTimersByTimeAsync(after)
+  expect(reader.states).toEqual([state])
+  for (let turn = 0; turn < 20; turn++) await vi.advanceTimersByTimeAsync(1_000)
+  expect(reader.states).toEqual([{ at: 'ended' }])
+  return textOf(reader)
+}
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -68,12 +77,7 @@ it('reads what a container writes that was started again below the last words of
 it('waits for the next start of a container that failed, says why, and reads on', async () => {
   const backOff: Told = { start: 0, waiting: 'back-off 10s restarting failed container' }
   serve(['', 'loss 0.5\n'], [{ start: 0, exitCode: 128 }, { start: 0, exitCode: 128 }, backOff, backOff, runs(1), runs(1), { start: 1, exitCode: 0 }])
-  const reader = new LogReader([source], () => undefined)
-  await vi.advanceTimersByTimeAsync(4_500)
-  expect(reader.states).toEqual([{ at: 'between', message: 'back-off 10s restarting failed container' }])
-  for (let turn = 0; turn < 20; turn++) await vi.advanceTimersByTimeAsync(1_000)
-  expect(reader.states).toEqual([{ at: 'ended' }])
-  expect(textOf(reader)).toEqual(['loss 0.5'])
+  expect(await waitsAndReads(4_500, { at: 'between', message: 'back-off 10s restarting failed container' })).toEqual(['loss 0.5'])
 })
 
 it('believes no container to have ended that it could not ask about', async () => {
@@ -88,12 +92,7 @@ it('sees after a lost connection that the container was started again', async ()
 
 it('waits for a node, whose log is empty until then, and says for what it waits', async () => {
   serve(['', 'one\n'], ['unscheduled', 'unscheduled', runs(), runs(), done])
-  const reader = new LogReader([source], () => undefined)
-  await vi.advanceTimersByTimeAsync(2_500)
-  expect(reader.states).toEqual([{ at: 'waiting', message: 'Insufficient cpu' }])
-  for (let turn = 0; turn < 20; turn++) await vi.advanceTimersByTimeAsync(1_000)
-  expect(reader.states).toEqual([{ at: 'ended' }])
-  expect(textOf(reader)).toEqual(['one'])
+  expect(await waitsAndReads(2_500, { at: 'waiting', message: 'Insufficient cpu' })).toEqual(['one'])
 })
 
 it('ends with the container', async () => {
