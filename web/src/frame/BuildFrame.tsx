@@ -20,6 +20,7 @@ import { useWords } from '../i18n'
 import { refreshAll, useConnection } from '../kube'
 import { useUsageSampling } from '../ui/usageHistory'
 import { Boundary } from './Boundary'
+import { CONTENT, focusContent } from './content'
 import { CrumbsContext, type Crumb } from './crumbs'
 import { AccountButton, HelpButton, LanguageButton, ThemeButton } from './Preferences'
 import { useNamespace } from './project'
@@ -65,9 +66,9 @@ export default function BuildFrame() {
     return () => window.removeEventListener('keydown', listen)
   }, [])
 
-  // What was pressed may have gone with the former page; the next Tab begins at the content, not at the top.
+  // What was pressed may have gone with the former page.
   useEffect(() => {
-    if (document.activeElement === document.body) document.getElementById('content')?.focus({ preventScroll: true })
+    if (document.activeElement === document.body) focusContent()
   }, [location.pathname, crumbs]) // the page sets its crumbs when it is there; until then the former one may be
 
   const items: MenuProps['items'] = useMemo(
@@ -97,7 +98,7 @@ export default function BuildFrame() {
 
   return (
     <Layout className="frame">
-      <a href="#content" className="skip">
+      <a href={`#${CONTENT}`} className="skip">
         {w('skip')}
       </a>
       <div className="visually-hidden" role="status">
@@ -154,7 +155,7 @@ export default function BuildFrame() {
             />
           </div>
           {connection === 'reconnecting' && <Alert banner type="warning" message={w('reconnecting')} role="status" />}
-          <Layout.Content id="content" tabIndex={-1} className="content">
+          <Layout.Content id={CONTENT} tabIndex={-1} className="content">
             <CrumbsContext.Provider value={setCrumbs}>
               {/* Lists show no heading of their own: the crumbs above say what they are. */}
               {crumbs.length === 1 && page !== 'overview' && <h1 className="visually-hidden">{crumbs[0]!.label}</h1>}

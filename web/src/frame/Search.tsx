@@ -6,6 +6,7 @@ import { useText, useWords } from '../i18n'
 import { JOB_KINDS, KINDS, kindNamed, useLists, type KubeObject } from '../kube'
 import { Dialog } from '../ui/Dialog'
 import { pathOf } from '../ui/paths'
+import { focusContent } from './content'
 import { words } from './words'
 
 const SEARCHED = [...JOB_KINDS, KINDS.Notebook, KINDS.TensorBoard, KINDS.PersistentVolumeClaim, KINDS.Pod, KINDS.Secret, KINDS.ConfigMap]
@@ -56,7 +57,7 @@ export default function Search({ namespace, onClose }: { namespace: string; onCl
     if (!hit) return
     onClose()
     navigate(hit.to)
-    document.getElementById('content')?.focus({ preventScroll: true }) // the next Tab begins at what was looked for
+    focusContent()
   }
   return (
     <Dialog footer={null} closable={false} onCancel={onClose} width={560} style={{ top: 80 }} afterOpenChange={() => input.current?.focus()} title={w('search')} styles={{ header: { display: 'none' } }}>

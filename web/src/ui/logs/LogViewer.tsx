@@ -144,7 +144,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
   }
 
   const states = reader.current?.sources === stable ? reader.current.states : []
-  const waiting = states.flatMap((state, index) => ('message' in state ? [w(NOTES[state.at], { what: stable[index]!.label, message: said.message(said.reason(state.message)) })] : []))
+  const notes = states.flatMap((state, index) => ('message' in state ? [w(NOTES[state.at], { what: stable[index]!.label, message: said.message(said.reason(state.message)) })] : []))
   const partial = lines.length > 0 && reader.current!.partial
   const live = states.some((state) => state.at === 'live')
   const ended = states.length > 0 && states.every((state) => state.at === 'ended')
@@ -198,7 +198,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
         <Button icon={<ArrowDownOutlined />} aria-label={w('jumpToEnd')} title={w('jumpToEnd')} onClick={() => setFollow(true)} />
         <Button icon={<DownloadOutlined />} aria-label={w('download')} title={w('download')} onClick={download} disabled={count === 0} />
       </div>
-      {waiting.length > 0 && <p className="quiet break" role="status">{waiting.slice(0, 3).join('\n')}</p>}
+      {notes.length > 0 && <p className="quiet break" role="status">{notes.slice(0, 3).join('\n')}</p>}
       <div className="log-view" ref={box} onScroll={onScroll} tabIndex={0} role="log" aria-label={w('logs')} aria-live="off">
         <div style={{ height: inner, position: 'relative' }}>
           {Array.from({ length: Math.max(0, last - first) }, (_, i) => {
@@ -219,7 +219,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
             )
           })}
         </div>
-        {count === 0 && (live || ended || waiting.length === 0) && <p style={{ padding: 12 }}>{ended ? w('logEmpty') : w('logWaiting', { what: stable.map((s) => s.label).slice(0, 3).join(', ') })}</p>}
+        {count === 0 && (live || ended || notes.length === 0) && <p style={{ padding: 12 }}>{ended ? w('logEmpty') : w('logWaiting', { what: stable.map((s) => s.label).slice(0, 3).join(', ') })}</p>}
       </div>
     </div>
   )

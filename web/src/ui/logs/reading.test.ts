@@ -17,15 +17,15 @@ vi.mock('../../kube', async (original) => {
       if (told === 'unreachable') return Promise.reject(new kube.Unreachable())
       if (told === 'gone') return Promise.reject(kube.errorOfStatus({ kind: 'Status', status: 'Failure', code: 404, reason: 'NotFound', message: 'gone' }))
       const spec = { restartPolicy: 'OnFailure', containers: [{ name: 'c' }] }
-      const metadata = { name: 'p', uid: 'u' }
+      const named = { kind: 'Pod', metadata: { name: 'p', uid: 'u' } }
       if (told === 'unscheduled') {
         const conditions = [{ type: 'PodScheduled', status: 'False', message: 'Insufficient cpu' }]
-        return Promise.resolve({ metadata, spec, status: { phase: 'Pending', conditions } })
+        return Promise.resolve({ ...named, spec, status: { phase: 'Pending', conditions } })
       }
       const { start, exitCode, waiting } = told
       const terminated = exitCode === undefined ? undefined : { exitCode }
       const state = waiting ? { waiting: { message: waiting } } : terminated ? { terminated } : { running: {} }
-      return Promise.resolve({ metadata, spec, status: { containerStatuses: [{ name: 'c', state, lastState: waiting ? { terminated: { exitCode: 128 } } : {}, restartCount: start }] } })
+      return Promise.resolve({ ...named, spec, status: { containerStatuses: [{ name: 'c', state, lastState: waiting ? { terminated: { exitCode: 128 } } : {}, restartCount: start }] } })
     },
   }
 })

@@ -1,6 +1,6 @@
 /** How a container stands, as its pod tells it: which of its starts the log is of, and whether another may come. Pure. */
-import { conditionOf, field, type KubeObject } from '../../kube'
-import { containerStatuses } from '../state'
+import { field, type KubeObject } from '../../kube'
+import { containerStatuses, stateOf } from '../state'
 
 export interface Standing {
   /** the log is of this start; another one writes another log */
@@ -21,26 +21,22 @@ interface Container {
 /** Of the container of that name, or of the pod's first where none is named. */
 export function containerStanding(pod: KubeObject, name: string | undefined): Standing {
   const usual = (field(pod, 'spec.containers') ?? []) as Container[]
-  const container = [...usual, ...((field(pod, 'spec.initContainers') ?? []) as Container[])].find((each) => each.name === (name ?? each.name))
+  const init = (field(pod, 'spec.initContainers') ?? []) as Container[]
+  const container = [...usual, ...init].find((each) => each.name === (name ?? each.name))
   const status = containerStatuses(pod).find((each) => each.name === container?.name)
   const { waiting, running, terminated } = status?.state ?? {}
   const ended = terminated ?? (waiting && status?.lastState?.terminated)
-  const policy = container?.restartPolicy ?? (field(pod, 'spec.restartPolicy') as string | undefined) ?? 'Always'
-  const once = container !== undefined && !usual.includes(container) && container.restartPolicy !== 'Always' // an init container that did its work
-  const again = (policy === 'Always' && !once) || (policy !== 'Never' && terminated?.exitCode !== 0)
+  const ofPod: string = field(pod, 'spec.restartPolicy') ?? 'Always'
+  // An init container that did its work is not started again.
+  const policy = container?.restartPolicy ?? (container && init.includes(container) && ofPod === 'Always' ? 'OnFailure' : ofPod)
+  const again = policy === 'Always' || (policy === 'OnFailure' && terminated?.exitCode !== 0)
   const leaving = pod.metadata.deletionTimestamp !== undefined
-  const scheduled = conditionOf(pod, 'PodScheduled')
+  const state = stateOf(pod)
   return {
     start: `${pod.metadata.uid} ${status?.restartCount ?? 0}`,
     begun: running !== undefined || ended !== undefined,
     running: running !== undefined,
     over: ['Succeeded', 'Failed'].includes(field(pod, 'status.phase') ?? '') || (terminated !== undefined && (leaving || !again)),
-    message:
-      waiting?.message ??
-      waiting?.reason ??
-      (ended && `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`) ??
-      (scheduled?.status === 'False' ? scheduled.message : undefined) ??
-      (field(pod, 'status.phase') as string | undefined) ??
-      'Pending',
+    message: waiting?.message ?? waiting?.reason ?? (ended && `${ended.reason ?? 'Error'}, exit code ${ended.exitCode}`) ?? state.message ?? state.word,
   }
 }
