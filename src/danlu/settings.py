@@ -36,4 +36,8 @@ class ClusterSettings:
     run_controllers: bool = True  # off in tests of the API alone
     run_node: bool = True  # off in tests that need no processes
     extra_names: tuple[str, ...] = ()  # further names and addresses in the server's certificate
+    max_pods: int = (
+        20_000  # in the cluster; each takes some 30 KB of the server's memory. Finished ones go from 12,500 on
+    )
+    max_pods_per_namespace: int = 10_000  # so that one project cannot use up what all have
     fake_gpus: int = 0  # for trying out scheduling on a machine without GPUs

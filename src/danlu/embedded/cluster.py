@@ -18,6 +18,7 @@ from danlu.client.client import Client
 from danlu.embedded import bootstrap
 from danlu.embedded.apiserver import admission, crds
 from danlu.embedded.apiserver.addresses import ServiceAddresses
+from danlu.embedded.apiserver.admission.pod_limit import PodLimit
 from danlu.embedded.apiserver.admission.policies import Policies
 from danlu.embedded.apiserver.admission.webhooks import Webhooks
 from danlu.embedded.apiserver.app import App, pages
@@ -109,6 +110,7 @@ class Cluster:
             ServiceAddresses(store, salt=str(self.directory.root)),
             crds.Naming(store),
             Policies(store, registry),
+            PodLimit(store, self.settings.max_pods, self.settings.max_pods_per_namespace),
         ]
         chain = admission.standard_chain(store, authorizer, further)
         server = Server(

@@ -197,6 +197,7 @@ SPECIAL: dict[str, Object] = {
     },
 }
 PREFIX = "#/$defs/"
+LARGEST_INT32 = 2**31 - 1  # as seconds more than anybody waits for: 68 years
 MOST_CONTAINERS = 64  # more than anybody has in one pod
 LONGEST_LABEL = 63  # a container's name is a DNS label
 LIST_KEYS = ("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type")

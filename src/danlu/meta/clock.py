@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+
+# RFC 3339 has years of four digits. What lies beyond (a grace period of 2^63 seconds, say) is held at its ends: a stamp
+# that nobody can read again would make its object one that cannot even be deleted.
+EARLIEST, LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC, microsecond=0)
+_FIRST_SECOND, _LAST_SECOND = int(EARLIEST.timestamp()), int(LATEST.timestamp())
 
 
 def rfc3339(moment: float | datetime) -> str:
     """Whole seconds: `2026-01-02T03:04:05Z`."""
     if isinstance(moment, datetime):
         moment = moment.timestamp()
-    return _second(int(moment // 1))
+    return _second(int(min(max(moment, _FIRST_SECOND), _LAST_SECOND) // 1))
 
 
 @lru_cache(maxsize=64)
 def _second(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    moment = time.gmtime(seconds)
+    return f"{moment.tm_year:04}" + time.strftime("-%m-%dT%H:%M:%SZ", moment)  # %Y does not fill up to four digits
 
 
 def rfc3339_micro(moment: float | datetime) -> str:
@@ -39,7 +45,18 @@ def parse_time(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None or "T" not in text.upper():
         raise ValueError(f"not an RFC 3339 time: {text!r}")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:  # the last hours of the year 9999, in a zone west of Greenwich
+        return LATEST if moment.year > 1 else EARLIEST
+
+
+def later(moment: datetime, seconds: float) -> datetime:
+    """`moment` and so many seconds more (or less), held at the first and the last moment that a stamp can name."""
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return LATEST if seconds > 0 else EARLIEST
 
 
 def seconds_between(earlier: str, later: str) -> float:

@@ -12,6 +12,8 @@ from functools import lru_cache, total_ordering
 NANO = 10**9
 _LARGEST_BINARY = (2**63 - 1) * NANO
 _LARGEST_EXPONENT = 300  # beyond this a number is an attack on memory, not a resource
+_LARGEST = 10**_LARGEST_EXPONENT * NANO  # so that every sum of some is still a float
+_MOST_DIGITS = 400
 
 _SHAPE = re.compile(r"([+-]?)0*([0-9]*)(\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -114,6 +116,8 @@ def _parse(text: str) -> Quantity:
     whole, fraction = whole or "0", fraction or ""
     form, base, exponent = _suffix(suffix)
     digits = whole + fraction
+    if len(digits) > _MOST_DIGITS:
+        raise QuantityError(NUMBER_TEXT)
     number = int(digits)
     if base == 2:
         nano = _divide_up((number << exponent) * NANO, 10 ** len(fraction))
@@ -124,6 +128,8 @@ def _parse(text: str) -> Quantity:
     else:
         power = exponent - len(fraction) + 9
         nano = number * 10**power if power >= 0 else _divide_up(number, 10**-power)
+        if nano > _LARGEST:
+            raise QuantityError(NUMBER_TEXT)
     return Quantity(-nano if sign == "-" else nano, form, _kept(text, digits, len(fraction), number, base, exponent))
 
 

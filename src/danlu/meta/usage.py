@@ -7,10 +7,10 @@ All functions are pure; amounts are `Quantity`, keyed by resource name as it sta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from danlu.meta import labels
-from danlu.meta.clock import parse_time
+from danlu.meta.clock import later, parse_time
 from danlu.meta.kind import Object
 from danlu.meta.quantity import ZERO, Quantity, of, parse
 
@@ -124,7 +124,7 @@ def is_charged(pod: Object, now: datetime | None = None) -> bool:
     meta = pod["metadata"]
     deleted, grace = meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")
     if now and deleted and grace is not None:
-        return now <= parse_time(deleted) + timedelta(seconds=grace)
+        return now <= later(parse_time(deleted), grace)
     return True
 
 

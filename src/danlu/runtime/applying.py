@@ -19,6 +19,7 @@ from danlu.runtime.recorder import EventRecorder
 
 Result = TypeVar("Result")
 MADE = object()
+AT_ONCE = 100  # creations under way at the same time
 NAMED = 16  # names in one event
 Observed = Mapping[tuple[str, str], Informer]
 """Informers by (apiVersion, kind): where the live state of children is looked up."""
@@ -59,13 +60,16 @@ class Applier:
         return await self.create_all(parent, outcome.create)
 
     async def create_all(self, parent: Object, creations: Iterable[Creation]) -> list[Refusal]:
-        """One kind after the other; those of one kind at the same time."""
+        """One kind after the other; those of one kind at the same time, a hundred at the most."""
         refusals: list[Refusal] = []
         for _, wave in itertools.groupby(creations, key=lambda creation: str(creation.obj["kind"])):
-            tried = list(wave)
-            found = await _all(self._create(parent, creation) for creation in tried)
-            self._tell_made(parent, [one for one, result in zip(tried, found, strict=True) if result is MADE])
-            refusals += [result for result in found if isinstance(result, Refusal)]
+            while tried := [*itertools.islice(wave, AT_ONCE)]:
+                found = await _all(self._create(parent, creation) for creation in tried)
+                self._tell_made(parent, [one for one, result in zip(tried, found, strict=True) if result is MADE])
+                refused = [result for result in found if isinstance(result, Refusal)]
+                refusals += refused
+                if refused:
+                    break  # what is refused for a hundred (a quota, say) is not asked for by the next hundred
         return refusals
 
     def _tell_made(self, parent: Object, made: Iterable[Creation]) -> None:

@@ -67,5 +67,12 @@ class Outcome:
     requeue_after: float | None = None  # seconds
 
 
+class Unreconcilable(Exception):
+    """Nothing can be done for this object until it is changed; the text says why, to its owner.
+
+    The controller sets it aside (`setaside`) and does not try again before the object has changed.
+    """
+
+
 Reconcile = Callable[[Request], Awaitable[Outcome | None]]
 """With I/O of its own; what it returns is used for `requeue_after` only."""

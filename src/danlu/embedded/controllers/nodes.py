@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from danlu import errors
@@ -84,7 +84,7 @@ def eviction_delay(pod: Object, taints: list[Object], now: datetime) -> float | 
         limits = [t["tolerationSeconds"] for t in matching if t.get("tolerationSeconds") is not None]
         if limits:
             since = clock.parse_time(taint["timeAdded"]) if taint.get("timeAdded") else now
-            delays.append((since + timedelta(seconds=max(min(limits), 0)) - now).total_seconds())
+            delays.append((clock.later(since, max(min(limits), 0)) - now).total_seconds())
     return min(delays) if delays else None
 
 

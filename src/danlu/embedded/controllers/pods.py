@@ -363,6 +363,17 @@ async def slow_start(count: int, one: Callable[[int], Awaitable[Any]]) -> tuple[
     return succeeded, None
 
 
+MOST_PODS_PER_SYNC = 500  # as many as Kubernetes creates at one look
+MOST_UNPLACED = 500  # pods of one owner that wait for a node at the same time
+
+
+def room_for(pods: Iterable[Object]) -> int:
+    """How many pods an owner with these active ones may have created now. What the scheduler cannot place helps nobody:
+    more are made when some have got a node, so an owner that asks for a billion has a few hundred."""
+    unplaced = sum(not pod["spec"].get("nodeName") for pod in pods)
+    return max(0, min(MOST_PODS_PER_SYNC, MOST_UNPLACED - unplaced))
+
+
 def nonzero(**counts: int) -> Object:
     """As Kubernetes writes most counts: those that are 0 are left out."""
     return {name: count for name, count in counts.items() if count}

@@ -18,8 +18,6 @@ from danlu.meta.wellknown import REPLICA_SET, REPLICATION_CONTROLLER
 from danlu.runtime import Controller, Manager, Outcome, Request
 from danlu.runtime.applying import write_status
 
-MOST_PODS_PER_SYNC = 500
-
 
 def make(manager: Manager) -> Controller:
     return _make(manager, REPLICA_SET, "replicaset")
@@ -72,13 +70,13 @@ class ReplicaSetController:
             async def one(_: int) -> None:
                 await self.control.create(replica_set, states.from_template(template, replica_set, self.kind))
 
-            _, failure = await states.slow_start(min(-surplus, MOST_PODS_PER_SYNC), one)
+            _, failure = await states.slow_start(min(-surplus, states.room_for(active)), one)
             return failure
         if surplus > 0:
             if surplus < len(active):
                 active = states.ranked_deletion_order(active, self._crowds(replica_set), self.clock())
             try:
-                await self.control.delete_all(replica_set, active[: min(surplus, MOST_PODS_PER_SYNC)])
+                await self.control.delete_all(replica_set, active[: min(surplus, states.MOST_PODS_PER_SYNC)])
             except errors.ApiError as error:
                 return error
         return None

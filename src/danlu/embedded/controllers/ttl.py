@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import timedelta
 
 from danlu import errors
 from danlu.meta import conditions, objects
-from danlu.meta.clock import parse_time
+from danlu.meta.clock import later, parse_time
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import JOB
 from danlu.runtime.controller import Controller
@@ -33,7 +32,7 @@ def make(manager: Manager) -> Controller:
         ttl, finished = job["spec"].get("ttlSecondsAfterFinished"), finished_at(job)
         if ttl is None or finished is None:
             return None
-        left = (parse_time(finished) + timedelta(seconds=ttl) - manager.clock()).total_seconds()
+        left = (later(parse_time(finished), ttl) - manager.clock()).total_seconds()
         if left > 0:
             return Outcome(requeue_after=left)
         meta = job["metadata"]

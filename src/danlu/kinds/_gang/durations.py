@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 UNITS = {"y": 365 * 86400.0, "w": 7 * 86400.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-PATTERN = "^" + "".join(f"([0-9]+{unit})?" for unit in UNITS) + "$"
+PATTERN = "^" + "".join(f"([0-9]{{1,9}}{unit})?" for unit in UNITS) + "$"
 _PARTS = re.compile(r"([0-9]+)([a-z]+)")
 _WHOLE = re.compile(PATTERN)
 

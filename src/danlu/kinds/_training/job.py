@@ -6,8 +6,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from danlu.meta.kind import Kind, Object
+from danlu.runtime.reconcile import Unreconcilable
 
 ALWAYS, ON_FAILURE, NEVER, EXIT_CODE = "Always", "OnFailure", "Never", "ExitCode"
+
+# Of all roles together; the CRDs refuse more. A pod for each machine of 32,768 GPUs; the whole status of a job with so
+# many still fits into one object.
+MOST_REPLICAS = 4096
+# TF_CONFIG names every replica in the environment of each: Linux takes 128 KiB in one variable, and what the pods of a
+# job take together grows with the square of their number.
+MOST_TENSORFLOW_REPLICAS = 1024
+# Pods made at one look at the job: the loop has to turn, and a cluster that refuses the first need not refuse them all.
+MADE_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,7 @@ class Job:
     policy: RunPolicy
     prefix: str = ""  # of the replicas' names; "" is the job's own name
     names: dict[tuple[str, int], str] = field(default_factory=dict)  # replicas named otherwise than PREFIX-ROLE-INDEX
+    texts: dict[str, str] = field(default_factory=dict, compare=False)  # what several replicas are told, made once
 
     @property
     def name(self) -> str:
@@ -82,6 +93,16 @@ class Job:
     @property
     def total(self) -> int:
         return sum(role.replicas for role in self.roles)
+
+    def bounded(self, most: int) -> Job:
+        """The job itself. The CRD refuses more replicas than `most`; an object that is older than that rule would
+        otherwise be listed, replica by replica, until the memory is full."""
+        if self.total > most:
+            raise Unreconcilable(
+                f"the replicas of all roles together must be less than or equal to {most}, and are {self.total}: "
+                "nothing is done for this job until that is changed"
+            )
+        return self
 
     def role(self, name: str) -> Role | None:
         return next((role for role in self.roles if role.name == name), None)

@@ -32,14 +32,21 @@ def torch(*, address: str, port: int, world_size: int, rank: int) -> dict[str, s
     }
 
 
-def tf_config(job: Job, replica: Replica, address: Callable[[Replica], str], *, environment: str = "cloud") -> str:
-    cluster: dict[str, list[str]] = {}
-    for one in job.replicas:
-        cluster.setdefault(one.role.slug, []).append(address(one))
-    config: Object = {"cluster": dict(sorted(cluster.items())), "task": _task(replica)}
+def tf_config(
+    job: Job, replica: Replica, address: Callable[[Replica], str], *, environment: str = "cloud", without: str = ""
+) -> str:
+    """`without`: a role that looks on and is no part of the cluster."""
+    cluster = job.texts.get("cluster")
+    if cluster is None:  # the same for all replicas, and as long as there are many of them: once for each look
+        members: dict[str, list[str]] = {}
+        for one in job.replicas:
+            if one.role.slug != without:
+                members.setdefault(one.role.slug, []).append(address(one))
+        cluster = job.texts["cluster"] = _json(dict(sorted(members.items())))
+    rest: Object = {"task": _task(replica)}
     if environment:
-        config["environment"] = environment
-    return json.dumps(config, separators=(",", ":"))
+        rest["environment"] = environment
+    return f'{{"cluster":{cluster},{_json(rest)[1:]}'
 
 
 def sparse_tf_config(job: Job, replica: Replica, address: Callable[[Replica], str]) -> str:
@@ -52,7 +59,11 @@ def sparse_tf_config(job: Job, replica: Replica, address: Callable[[Replica], st
     elif replica.role.slug == "ps":
         servers = [address(replica)]
     config = {"cluster": {"worker": workers, "ps": servers}, "task": _task(replica)}
-    return json.dumps(config, separators=(",", ":"))
+    return _json(config)
+
+
+def _json(value: Object) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _task(replica: Replica) -> Object:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from danlu.kinds._gang.markers import DEFAULT_QUEUE, POD_GROUP
-from danlu.kinds.crd import Condition, Quantities, stored_default
+from danlu.kinds.crd import LARGEST_INT32, Condition, Quantities, stored_default
 from danlu.kinds.platform import PrinterColumn, Rule
 
 __all__ = ["COLUMNS", "POD_GROUP", "RULES", "PodGroupSpec", "PodGroupStatus"]
@@ -18,12 +18,14 @@ class Role(msgspec.Struct, rename="camel"):
     name: Annotated[
         str, Meta(min_length=1, max_length=63, description="As in the pods' label scheduler.tensorstack.dev/role.")
     ]
-    min_member: Annotated[int, Meta(ge=0, description="How many pods of the role at least.")] = 0
+    min_member: Annotated[int, Meta(ge=0, le=LARGEST_INT32, description="How many pods of the role at least.")] = 0
 
 
 class PodGroupSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     min_member: Annotated[
-        int, Meta(ge=0, description="So many pods at least are placed at once, or none."), stored_default(1)
+        int,
+        Meta(ge=0, le=LARGEST_INT32, description="So many pods at least are placed at once, or none."),
+        stored_default(1),
     ] = 1
     roles: Annotated[list[Role], Meta(max_length=32, description="Minima of single roles, besides minMember.")] = []
     queue: Annotated[

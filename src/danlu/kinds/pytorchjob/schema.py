@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from danlu.kinds._training.job import MOST_REPLICAS
 from danlu.kinds._training.kubeflow.schema import COLUMNS, JobStatus, ReplicaSpec, RunPolicy, rules
-from danlu.kinds.crd import FreeForm
+from danlu.kinds.crd import LARGEST_INT32, FreeForm
 from danlu.kinds.platform import Rule
 
 __all__ = ["COLUMNS", "RULES", "SCALE", "JobStatus", "PyTorchJobSpec"]
@@ -22,16 +23,24 @@ class RendezvousOption(msgspec.Struct, omit_defaults=True):
 class ElasticPolicy(msgspec.Struct, omit_defaults=True):
     """Workers may come and go while torchrun trains on."""
 
-    minReplicas: Annotated[int, Meta(ge=1, description="Fewer workers than this do not train.")] | None = None
-    maxReplicas: Annotated[int, Meta(ge=1, description="More workers than this are not made.")] | None = None
+    minReplicas: (
+        Annotated[int, Meta(ge=1, le=MOST_REPLICAS, description="Fewer workers than this do not train.")] | None
+    ) = None
+    maxReplicas: (
+        Annotated[int, Meta(ge=1, le=MOST_REPLICAS, description="More workers than this are not made.")] | None
+    ) = None
     rdzvBackend: Annotated[Literal["c10d", "etcd", "etcd-v2"], Meta(description="c10d if not given.")] | None = None
     rdzvPort: Annotated[int, Meta(ge=1, le=65535, description="Port of the meeting point.")] | None = None
     rdzvHost: Annotated[str, Meta(description="Where workers meet; the first worker if not given.")] | None = None
     rdzvId: Annotated[str, Meta(description="Name of the meeting; workers of one job say the same.")] | None = None
     rdzvConf: Annotated[list[RendezvousOption], Meta(description="Further options of the backend.")] | None = None
     standalone: Annotated[bool, Meta(description="One node that meets nobody.")] | None = None
-    nProcPerNode: Annotated[int, Meta(ge=1, description="Deprecated: use spec.nprocPerNode.")] | None = None
-    maxRestarts: Annotated[int, Meta(ge=0, description="Times torchrun starts its processes again.")] | None = None
+    nProcPerNode: (
+        Annotated[int, Meta(ge=1, le=LARGEST_INT32, description="Deprecated: use spec.nprocPerNode.")] | None
+    ) = None
+    maxRestarts: (
+        Annotated[int, Meta(ge=0, le=LARGEST_INT32, description="Times torchrun starts its processes again.")] | None
+    ) = None
     metrics: (
         Annotated[list[FreeForm], Meta(description="Metrics (autoscaling/v2) by which workers are added.")] | None
     ) = None
@@ -49,7 +58,7 @@ class PyTorchJobSpec(msgspec.Struct, omit_defaults=True):
         Annotated[
             str,
             Meta(
-                pattern="^(auto|cpu|gpu|[1-9][0-9]*)$",
+                pattern="^(auto|cpu|gpu|[1-9][0-9]{0,8})$",
                 description="Processes that torchrun starts in each pod: auto (the default), cpu, gpu, or a number.",
             ),
         ]

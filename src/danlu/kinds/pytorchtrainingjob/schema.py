@@ -7,8 +7,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from danlu.kinds._training.job import MOST_REPLICAS
 from danlu.kinds._training.tensorstack import schema
 from danlu.kinds._training.tensorstack.schema import COLUMNS, TrainingJobStatus, WeightedReplicaSpec
+from danlu.kinds.crd import LARGEST_INT32
 from danlu.kinds.platform import Rule
 from danlu.meta.kind import Kind
 
@@ -24,7 +26,9 @@ class TorchrunConfig(msgspec.Struct, omit_defaults=True):
 
     enabled: bool | None = None
     enable: Annotated[bool, Meta(description="The older spelling of `enabled`.")] | None = None
-    maxRestarts: Annotated[int, Meta(ge=0, description="Times torchrun starts its processes again.")] | None = None
+    maxRestarts: (
+        Annotated[int, Meta(ge=0, le=LARGEST_INT32, description="Times torchrun starts its processes again.")] | None
+    ) = None
     procPerNode: (
         Annotated[int | str, Meta(description="Processes in each pod: a number, gpu, cpu or auto; 1 if not given.")]
         | None
@@ -36,9 +40,15 @@ class TorchrunConfig(msgspec.Struct, omit_defaults=True):
 class Elastic(msgspec.Struct, omit_defaults=True):
     enabled: bool | None = None
     enable: Annotated[bool, Meta(description="The older spelling of `enabled`.")] | None = None
-    minReplicas: Annotated[int, Meta(ge=1, description="Fewer replicas than this do not train.")] | None = None
-    maxReplicas: Annotated[int, Meta(ge=1, description="More replicas than this are not made.")] | None = None
-    expectedReplicas: Annotated[int, Meta(ge=1, description="Replicas wanted now; may be changed.")] | None = None
+    minReplicas: (
+        Annotated[int, Meta(ge=1, le=MOST_REPLICAS, description="Fewer replicas than this do not train.")] | None
+    ) = None
+    maxReplicas: (
+        Annotated[int, Meta(ge=1, le=MOST_REPLICAS, description="More replicas than this are not made.")] | None
+    ) = None
+    expectedReplicas: (
+        Annotated[int, Meta(ge=1, le=MOST_REPLICAS, description="Replicas wanted now; may be changed.")] | None
+    ) = None
 
 
 class PyTorchTrainingJobSpec(schema.TrainingJobSpec, omit_defaults=True):
@@ -54,6 +64,7 @@ class PyTorchTrainingJobSpec(schema.TrainingJobSpec, omit_defaults=True):
 ENABLED = "({0}.?enabled.orValue({0}.?enable.orValue(false)))"
 RULES = (
     *schema.RULES,
+    schema.total_rule(MOST_REPLICAS),
     Rule(
         "!has(self.elastic) || !" + ENABLED.format("self.elastic") + " || (has(self.torchrunConfig) && "
         + ENABLED.format("self.torchrunConfig") + ")",
@@ -66,7 +77,7 @@ RULES = (
     ),
     Rule(
         "!has(self.expectedReplicas) || (self.expectedReplicas >= self.?minReplicas.orValue(1) && "
-        "self.expectedReplicas <= self.?maxReplicas.orValue(10000))",
+        f"self.expectedReplicas <= self.?maxReplicas.orValue({MOST_REPLICAS}))",
         "expectedReplicas must lie between minReplicas and maxReplicas",
         at="spec.elastic",
     ),

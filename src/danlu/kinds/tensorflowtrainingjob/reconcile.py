@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from danlu.kinds._training import rendezvous
-from danlu.kinds._training.job import Job, Replica
+from danlu.kinds._training.job import MOST_TENSORFLOW_REPLICAS, Job, Replica
 from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.ports import Ports
 from danlu.kinds._training.tensorstack import machine
@@ -31,15 +30,16 @@ def master(job: Job) -> Replica:
 
 def environment(job: Job, replica: Replica, ports: Ports) -> Mapping[str, str]:
     # An evaluator looks on: it knows the cluster and is no part of it.
-    cluster = replace(job, roles=tuple(role for role in job.roles if role.slug != "evaluator"))
-    return {
-        "TF_CONFIG": rendezvous.tf_config(cluster, replica, lambda one: f"{one.name}:{ports[one.name]}", environment="")
-    }
+    def address(one: Replica) -> str:
+        return f"{one.name}:{ports[one.name]}"
+
+    return {"TF_CONFIG": rendezvous.tf_config(job, replica, address, environment="", without="evaluator")}
 
 
 def _flavour(kind: Kind) -> Flavour:
     return Flavour(
         kind=kind,
+        most=MOST_TENSORFLOW_REPLICAS,
         containers=("tensorflow",),
         port_name="tensorflow-port",
         port=2222,

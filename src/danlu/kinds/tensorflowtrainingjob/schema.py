@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from danlu.kinds._training.job import MOST_TENSORFLOW_REPLICAS
 from danlu.kinds._training.tensorstack import schema
 from danlu.kinds._training.tensorstack.schema import COLUMNS, EACH, TrainingJobSpec, TrainingJobStatus
 from danlu.kinds.platform import Rule
@@ -32,6 +33,7 @@ class TensorFlowTrainingJobSpec(TrainingJobSpec, omit_defaults=True):
 
 RULES = (
     *schema.RULES,
+    schema.total_rule(MOST_TENSORFLOW_REPLICAS),
     Rule(
         f"self.type.lowerAscii() in {[*TYPES]}",
         message_expression="'type \"' + self.type + '\" is not known: chief, worker, ps or evaluator'",

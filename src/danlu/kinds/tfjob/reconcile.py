@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from danlu.kinds._training import rendezvous
-from danlu.kinds._training.job import NEVER, Job, Replica, Role
+from danlu.kinds._training.job import MOST_TENSORFLOW_REPLICAS, NEVER, Job, Replica, Role
 from danlu.kinds._training.kubeflow import machine
 from danlu.kinds._training.kubeflow.flavour import Flavour, Verdict
 from danlu.kinds._training.observing import Observed
@@ -63,6 +63,7 @@ def ignores_failures(job: Job, role: Role) -> bool:
 
 FLAVOUR = Flavour(
     kind=TFJOB,
+    most=MOST_TENSORFLOW_REPLICAS,
     field="tfReplicaSpecs",
     roles=(CHIEF, MASTER, WORKER, PS, EVALUATOR),
     container="tensorflow",

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from danlu.kinds._training.job import MOST_TENSORFLOW_REPLICAS
 from danlu.kinds._training.kubeflow.schema import COLUMNS, JobStatus, ReplicaSpec, RunPolicy, rules
 from danlu.kinds.platform import Rule
 
@@ -41,7 +42,7 @@ KNOWN = "['ps', 'worker', 'chief', 'master', 'evaluator']"
 UNKNOWN = f"self.filter(role, !(role.lowerAscii() in {KNOWN}))[0]"
 CHIEFS = "self.filter(role, role.lowerAscii() in ['chief', 'master'])"
 RULES = (
-    *rules("tfReplicaSpecs", "tensorflow"),
+    *rules("tfReplicaSpecs", "tensorflow", MOST_TENSORFLOW_REPLICAS),
     Rule(
         f"self.all(role, role.lowerAscii() in {KNOWN})",
         message_expression=f"'spec.tfReplicaSpecs[' + {UNKNOWN} + ']: Unsupported value: \"' + {UNKNOWN} + '\": "

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from danlu.embedded.apiserver.admission import CREATE, UPDATE, Attributes, Handler
 from danlu.meta import wellknown
-from danlu.meta.clock import parse_time
+from danlu.meta.clock import later, parse_time
 from danlu.meta.kind import Object
 from danlu.meta.quantity import ZERO, Quantity
 from danlu.meta.usage import (
@@ -107,7 +106,7 @@ def _overdue_at(pod: Object) -> float:
     deleted, grace = meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")
     if not deleted or grace is None or not is_charged(pod):
         return _NEVER
-    return (parse_time(deleted) + timedelta(seconds=grace)).timestamp()
+    return later(parse_time(deleted), grace).timestamp()
 
 
 class ResourceQuota(Handler):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from danlu.embedded.controllers.deployment import revisions
 from danlu.embedded.controllers.pods import share
 from danlu.meta import conditions
-from danlu.meta.clock import parse_time
+from danlu.meta.clock import later, parse_time
 from danlu.meta.kind import Object
 
 NO_LIMIT = 2**31 - 1
@@ -158,4 +158,4 @@ def deadline(deployment: Object, status: Object) -> datetime | None:
     if progressing.get("reason") in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded"):
         return None
     seconds = deployment["spec"]["progressDeadlineSeconds"]
-    return parse_time(progressing["lastUpdateTime"]) + timedelta(seconds=seconds)
+    return later(parse_time(progressing["lastUpdateTime"]), seconds)

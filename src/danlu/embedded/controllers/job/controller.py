@@ -22,7 +22,6 @@ from danlu.runtime.applying import write_status
 # Changes of pods are gathered for this long: four pods that start together are one write of the status, not four.
 BATCH_PERIOD_S = 0.05
 MOST_UNCOUNTED = 500  # uids in the status at a time
-MOST_PODS_PER_SYNC = 500
 FIRST_RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
 TRACKED = "tracked by job"
 NO_INDEXES = Indexes()
@@ -296,11 +295,11 @@ class _Sync:
         if rules.is_suspended(self.job):
             return await self._remove(rules.surplus(self.job, self.active, len(self.active)))
         wanted = self._wanted()
-        removed = rules.surplus(self.job, self.active, max(0, len(self.active) - wanted))[:MOST_PODS_PER_SYNC]
+        removed = rules.surplus(self.job, self.active, max(0, len(self.active) - wanted))[: states.MOST_PODS_PER_SYNC]
         if removed:
             return await self._remove(removed)  # never both at one look: first the old ones go
         occupied = self.terminating if rules.replaces_only_failed(self.job) else 0
-        missing = min(wanted - occupied - len(self.active), MOST_PODS_PER_SYNC)
+        missing = min(wanted - occupied - len(self.active), states.room_for(self.active))
         return await self._create(missing) if missing > 0 else None
 
     def _wanted(self) -> int:

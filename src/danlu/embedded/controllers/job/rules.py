@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from danlu.embedded.controllers import pods as states
 from danlu.embedded.controllers.job.indexes import Indexes, completion_index
 from danlu.meta import conditions, objects
-from danlu.meta.clock import parse_time, rfc3339
+from danlu.meta.clock import later, parse_time, rfc3339
 from danlu.meta.kind import Object
 
 TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
@@ -226,7 +226,7 @@ def finished_at(pod: Object) -> datetime:
         return parse_time(ready["lastTransitionTime"])
     meta = pod["metadata"]
     if meta.get("deletionTimestamp"):
-        return parse_time(meta["deletionTimestamp"]) - timedelta(seconds=meta.get("deletionGracePeriodSeconds") or 0)
+        return later(parse_time(meta["deletionTimestamp"]), -(meta.get("deletionGracePeriodSeconds") or 0))
     return parse_time(meta["creationTimestamp"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -103,25 +104,27 @@ class _Sync:
         """Pods that are missing come first, then those beyond the size go, then old ones are replaced."""
         wanted = identity.ordinals(self.stateful_set)
         present = {identity.ordinal(pod): pod for pod in self.pods}
-        replicas = {number: present.get(number) for number in wanted}
         condemned = sorted(
             (pod for number, pod in present.items() if number >= 0 and number not in wanted),
             key=identity.ordinal,
             reverse=True,
         )
         if self.ordered:
-            for number, pod in replicas.items():
-                if not await self._process(number, pod):
+            for number in wanted:
+                if not await self._process(number, present.get(number)):
                     return
         else:
-            numbers = [*replicas.items()]
-            _, failure = await states.slow_start(len(numbers), lambda n: self._process(*numbers[n]))
+            numbers = identity.to_process(wanted, present, states.room_for(self.pods))
+            _, failure = await states.slow_start(
+                len(numbers), lambda n: self._process(numbers[n], present.get(numbers[n]))
+            )
             if failure is not None:
                 raise failure
         for pod in condemned:
             await self._own_claims(pod)
-        if await self._remove(condemned, [pod for pod in replicas.values() if pod is not None]):
-            await self._replace([replicas[number] for number in wanted])
+        kept = [pod for number, pod in sorted(present.items()) if number in wanted]
+        if await self._remove(condemned, kept):
+            await self._replace(wanted, present)
 
     async def _process(self, number: int, pod: Object | None) -> bool:
         """Brings one ordinal where it should be. False: the next ones have to wait for it."""
@@ -200,13 +203,14 @@ class _Sync:
             return False
         return True
 
-    async def _replace(self, replicas: list[Object | None]) -> None:
+    async def _replace(self, wanted: range, present: Mapping[int, Object]) -> None:
         """Rolling update, from the highest ordinal down to the partition; one pod at a time is without service."""
         strategy = self.spec.get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
             return
         partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-        for pod in reversed(replicas[partition:]):
+        for number in reversed(wanted[partition:]):
+            pod = present.get(number)
             if pod is None:
                 return
             if identity.revision_of(pod) != self.update["metadata"]["name"] and not objects.is_deleting(pod):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from danlu.embedded.controllers import pods as states
 from danlu.meta import objects, owners
@@ -34,6 +35,21 @@ def start(stateful_set: Object) -> int:
 def ordinals(stateful_set: Object) -> range:
     first = start(stateful_set)
     return range(first, first + stateful_set["spec"]["replicas"])
+
+
+def to_process(wanted: range, present: Mapping[int, Object], most_missing: int) -> list[int]:
+    """The ordinals that one look is about: those with a pod, and the first `most_missing` without. What it costs
+    follows from the pods that are there, not from the number that the spec asks for."""
+    found: list[int] = []
+    missing = 0
+    for number in wanted:
+        if number not in present:
+            missing += 1
+            if missing > most_missing:
+                break
+        found.append(number)
+    later = (number for number in present if number in wanted and found and number > found[-1])
+    return found + sorted(later)
 
 
 def pod_name(stateful_set: Object, number: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from danlu.kinds._training.job import Job, Replica, Role, RunPolicy, Scheduling
+from danlu.kinds._training.job import MOST_REPLICAS, Job, Replica, Role, RunPolicy, Scheduling
 from danlu.kinds._training.ports import Ports
 from danlu.kinds._training.rendezvous import Environment
 from danlu.kinds._training.replicas import ReplicaState
@@ -50,6 +50,7 @@ class Flavour:
     ignores_failures: Callable[[Job, Role], bool] = _no
     processes: Callable[[Job, Object], int] = _unknown  # in the training container, for children.set_threads
     companions: Callable[[Job], list[Object]] = _none  # further children, there while the job is active
+    most: int = MOST_REPLICAS  # of all roles together
     scales: bool = False  # has the scale subresource, which wants a selector in the status
 
     def job(self, obj: Object) -> Job:
@@ -57,7 +58,7 @@ class Flavour:
         spec = obj["spec"]
         written = {name.lower(): role for name, role in (spec.get(self.field) or {}).items()}
         roles = tuple(self._role(name, written[name.lower()]) for name in self.roles if name.lower() in written)
-        return Job(self.kind, obj, roles, run_policy(spec.get("runPolicy") or {}))
+        return Job(self.kind, obj, roles, run_policy(spec.get("runPolicy") or {})).bounded(self.most)
 
     def _role(self, name: str, written: Mapping[str, Object]) -> Role:
         replicas = written.get("replicas")

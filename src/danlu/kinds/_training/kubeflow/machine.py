@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from danlu.kinds._training import children, endings, gang, ports, replicas, restarts, trouble
-from danlu.kinds._training.job import EXIT_CODE, Job, Replica
+from danlu.kinds._training.job import EXIT_CODE, MADE_AT_ONCE, Job, Replica
 from danlu.kinds._training.kubeflow import labels
 from danlu.kinds._training.kubeflow.conditions import (
     CREATED,
@@ -121,6 +121,9 @@ class _Look:
         missing = [state for state in self.states if state.phase == MISSING]
         if not unnamed and not missing:
             return
+        if len(missing) > MADE_AT_ONCE:
+            self._look_again(0.0)  # the rest: after these, in the job's order
+            missing = missing[:MADE_AT_ONCE]
         planned = self._ports()
         services = [
             _creation(self._service(state.replica, planned), children.name_patience_s(self._is_asked_for(state)))

@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from danlu.kinds.crd import PodTemplate, Quantities, stored_default
+from danlu.kinds._training.job import MOST_REPLICAS
+from danlu.kinds.crd import LARGEST_INT32, PodTemplate, Quantities, stored_default
 from danlu.kinds.platform import PrinterColumn, Rule
 
 RestartPolicy = Literal["Always", "OnFailure", "Never", "ExitCode"]
@@ -20,7 +21,7 @@ RestartPolicy = Literal["Always", "OnFailure", "Never", "ExitCode"]
 class ReplicaSpec(msgspec.Struct, omit_defaults=True):
     """Replicas of one role: the same pod, numbered from 0."""
 
-    replicas: Annotated[int, Meta(ge=0, description="How many; 1 if not given.")] | None = None
+    replicas: Annotated[int, Meta(ge=0, le=MOST_REPLICAS, description="How many; 1 if not given.")] | None = None
     template: Annotated[PodTemplate, Meta(description="The pod of each replica.")] | None = None
     restartPolicy: (
         Annotated[
@@ -38,11 +39,15 @@ class ReplicaSpec(msgspec.Struct, omit_defaults=True):
 class SchedulingPolicy(msgspec.Struct, omit_defaults=True):
     """How the pods are placed together, for a gang scheduler."""
 
-    minAvailable: Annotated[int, Meta(ge=0, description="Pods that must fit at once; all if not given.")] | None = None
+    minAvailable: (
+        Annotated[int, Meta(ge=0, le=MOST_REPLICAS, description="Pods that must fit at once; all if not given.")] | None
+    ) = None
     queue: Annotated[str, Meta(description="The scheduler's queue. Cannot be changed.")] | None = None
     minResources: Annotated[Quantities, Meta(description="What must be free; else the sum of requests.")] | None = None
     priorityClass: Annotated[str, Meta(description="Name of a PriorityClass.")] | None = None
-    scheduleTimeoutSeconds: Annotated[int, Meta(ge=0, description="How long the group may wait.")] | None = None
+    scheduleTimeoutSeconds: (
+        Annotated[int, Meta(ge=0, le=LARGEST_INT32, description="How long the group may wait.")] | None
+    ) = None
 
 
 class RunPolicy(msgspec.Struct, omit_defaults=True):
@@ -56,13 +61,21 @@ class RunPolicy(msgspec.Struct, omit_defaults=True):
         | None
     ) = None
     ttlSecondsAfterFinished: (
-        Annotated[int, Meta(ge=0, description="The job itself is deleted so long after its end.")] | None
+        Annotated[int, Meta(ge=0, le=LARGEST_INT32, description="The job itself is deleted so long after its end.")]
+        | None
     ) = None
     activeDeadlineSeconds: (
-        Annotated[int, Meta(ge=1, description="A job that runs longer has failed, and its pods are ended.")] | None
+        Annotated[
+            int, Meta(ge=1, le=LARGEST_INT32, description="A job that runs longer has failed, and its pods are ended.")
+        ]
+        | None
     ) = None
     backoffLimit: (
-        Annotated[int, Meta(ge=0, description="Restarts of all replicas together before the job has failed.")] | None
+        Annotated[
+            int,
+            Meta(ge=0, le=LARGEST_INT32, description="Restarts of all replicas together before the job has failed."),
+        ]
+        | None
     ) = None
     schedulingPolicy: SchedulingPolicy | None = None
     suspend: (
@@ -115,8 +128,9 @@ DNS_1035 = (
 ALWAYS_FITS = 40  # a name of so many characters, whatever its roles and numbers: few rules are as dear as that one
 
 
-def rules(field: str, container: str) -> tuple[Rule, ...]:
-    """What holds whatever the roles are. `field` is the map of replicas, `container` the name that one must have."""
+def rules(field: str, container: str, most: int = MOST_REPLICAS) -> tuple[Rule, ...]:
+    """What holds whatever the roles are. `field` is the map of replicas, `container` the name that one must have,
+    `most` the number of replicas that all roles may have together."""
     each = f"spec.{field}.*"
     # Every write of a status evaluates all rules, and in a kube-apiserver a look at a field costs as much as the type
     # around it has fields. So rules stand as deep as they can, and look at few fields of pods and containers.
@@ -137,6 +151,11 @@ def rules(field: str, container: str) -> tuple[Rule, ...]:
             at="",
         ),
         Rule("self.size() > 0", "must name at least one role", at=f"spec.{field}", reason="FieldValueRequired"),
+        Rule(
+            f"self.map(role, self[role].?replicas.orValue(1)).sum() <= {most}",
+            f"the replicas of all roles together must be less than or equal to {most}",
+            at=f"spec.{field}",
+        ),
         Rule(
             "has(self.template) && has(self.template.spec)", "must be specified",
             at=each, reason="FieldValueRequired", field_path=".template.spec",

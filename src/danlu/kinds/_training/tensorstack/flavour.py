@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from danlu.kinds._training.job import NEVER, Job, Replica, Role, RunPolicy, Scheduling
+from danlu.kinds._training.job import MOST_REPLICAS, NEVER, Job, Replica, Role, RunPolicy, Scheduling
 from danlu.kinds._training.ports import Ports
 from danlu.meta.kind import Kind, Object
 
@@ -28,6 +28,7 @@ class Flavour:
     environment: Callable[[Job, Replica, Ports], Mapping[str, str]]
     master: Callable[[Job], Replica]
     port_for_each_replica: bool = False  # all replicas listen, or only the first
+    most: int = MOST_REPLICAS  # of all types together
     processes: int = 0  # in the training container, for children.set_threads; a template that knows better says so
     # The last word on the training container's command, where the kind wraps it.
     command: Callable[[Job, Replica, Ports, Object], None] = as_written
@@ -55,7 +56,7 @@ class Flavour:
                 else None,
             ),
             prefix=prefix(obj),
-        )
+        ).bounded(self.most)
 
     def container_name(self, spec: Object) -> str:
         names = [container["name"] for container in spec["containers"]]

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from danlu.kinds._served.tensorboardspec import TENSORBOARD
 from danlu.kinds._training import children, endings, gang, ports, replicas, restarts, trouble
-from danlu.kinds._training.job import ALWAYS, EXIT_CODE, NEVER, Job
+from danlu.kinds._training.job import ALWAYS, EXIT_CODE, MADE_AT_ONCE, NEVER, Job
 from danlu.kinds._training.observing import Observed
 from danlu.kinds._training.replicas import MISSING, ReplicaState
 from danlu.kinds._training.tensorstack import pods, report
@@ -45,6 +45,7 @@ class _Look:
         self.conditions = JobConditions(self.status.get("conditions"), rfc3339(now))
         self.states = self._observe()
         self.outcome = Outcome()
+        self._removed: set[tuple[str, str]] = set()  # kind and name of what is in `outcome.delete`
         scheduling = self.job.policy.scheduling
         self.engine = gang.engine(observed.settings, scheduling) if scheduling else None
 
@@ -171,18 +172,22 @@ class _Look:
         resumed = self.conditions.has("Paused")
         for state in self.states:
             unnamed = state.service is None and (at_once or state.addressed)
-            if not unnamed and state.phase != MISSING:
+            missing = state.phase == MISSING
+            if missing and len(made) >= MADE_AT_ONCE:
+                self._look_again(0.0)  # the rest: after these, in the job's order
+                missing = False
+            if not unnamed and not missing:
                 continue
-            marks = self.engine.marks(self.job, state.replica) if self.engine else gang.Marks()
-            pod = pods.pod(
-                self.flavour, self.job, state.replica, planned, marks,
-                resumed=resumed, cores=self.observed.settings.shared_cores,
-            )  # fmt: skip
             if unnamed:
                 asked_for = self.flavour.port_for_each_replica or state.name == self.flavour.master(self.job).name
                 wait = children.name_patience_s(asked_for)
-                services.append(Creation(pods.service(self.flavour, self.job, state.replica, pod), patience_s=wait))
-            if state.phase == MISSING:
+                services.append(Creation(pods.service(self.flavour, self.job, state.replica, planned), patience_s=wait))
+            if missing:
+                marks = self.engine.marks(self.job, state.replica) if self.engine else gang.Marks()
+                pod = pods.pod(
+                    self.flavour, self.job, state.replica, planned, marks,
+                    resumed=resumed, cores=self.observed.settings.shared_cores,
+                )  # fmt: skip
                 made.append(Creation(pod, self._made(state)))
         if at_once:
             # They hold the ports, and names are to resolve when the first replica asks.
@@ -330,7 +335,9 @@ class _Look:
     # -- the rest
 
     def _remove(self, child: Object) -> None:
-        if not objects.is_deleting(child) and child not in self.outcome.delete:
+        named = (child["kind"], child["metadata"]["name"])
+        if not objects.is_deleting(child) and named not in self._removed:
+            self._removed.add(named)
             self.outcome.delete.append(child)
 
     def _remove_group(self) -> None:

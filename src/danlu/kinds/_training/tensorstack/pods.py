@@ -7,6 +7,7 @@ from danlu.kinds._training.gang import Marks
 from danlu.kinds._training.job import NEVER, Job, Replica
 from danlu.kinds._training.ports import Ports
 from danlu.kinds._training.tensorstack.flavour import Flavour, is_enabled
+from danlu.meta import objects
 from danlu.meta.kind import Object
 
 DEBUG_COMMAND = ["sleep", "inf"]
@@ -62,9 +63,11 @@ def pod(
     return made
 
 
-def service(flavour: Flavour, job: Job, replica: Replica, pod: Object) -> Object:
-    spec = pod["spec"]
-    training = children.training_container(spec, flavour.container_name(spec))
+def service(flavour: Flavour, job: Job, replica: Replica, ports: Ports) -> Object:
+    spec = replica.role.template["spec"]
+    found = children.training_container(spec, flavour.container_name(spec))
+    training = {"ports": objects.copy(found.get("ports") or [])}
+    children.set_port(training, flavour.port_name, ports[replica.name])
     named = labels(job, replica)
     return children.service(job, replica, labels=named, selector=named, ports=children.ports_for_service(training))
 

@@ -12,7 +12,8 @@ from msgspec import Meta
 
 from danlu.kinds._served import tensorboardspec
 from danlu.kinds._served.schedulerspec import Scheduler
-from danlu.kinds.crd import Condition, PodTemplate
+from danlu.kinds._training.job import MOST_REPLICAS
+from danlu.kinds.crd import LARGEST_INT32, Condition, PodTemplate
 from danlu.kinds.platform import PrinterColumn, Rule
 
 TYPE = "^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$"
@@ -23,7 +24,7 @@ class ReplicaSpec(msgspec.Struct, omit_defaults=True):
 
     type: Annotated[str, Meta(min_length=1, max_length=30, pattern=TYPE, description="Name of this sort of replica.")]
     template: Annotated[PodTemplate, Meta(description="The pod of each replica.")]
-    replicas: Annotated[int, Meta(ge=1, le=10000, description="How many; 1 if not given.")] | None = None
+    replicas: Annotated[int, Meta(ge=1, le=MOST_REPLICAS, description="How many; 1 if not given.")] | None = None
     restartPolicy: (
         Annotated[
             Literal["Always", "OnFailure", "Never", "ExitCode"],
@@ -83,9 +84,12 @@ class RunMode(msgspec.Struct, omit_defaults=True):
 
 
 class RunPolicy(msgspec.Struct, omit_defaults=True):
-    activeDeadlineSeconds: Annotated[int, Meta(ge=1, description="A job that runs longer has failed.")] | None = None
+    activeDeadlineSeconds: (
+        Annotated[int, Meta(ge=1, le=LARGEST_INT32, description="A job that runs longer has failed.")] | None
+    ) = None
     backoffLimit: (
-        Annotated[int, Meta(ge=0, description="Restarts of all replicas together; 3 if not given.")] | None
+        Annotated[int, Meta(ge=0, le=LARGEST_INT32, description="Restarts of all replicas together; 3 if not given.")]
+        | None
     ) = None
     cleanUpPolicy: (
         Annotated[
@@ -180,6 +184,15 @@ COLUMNS = (
 EACH = "spec.replicaSpecs.[]"
 NAME = "self.metadata.name"
 RESUME_SPECS_ARE_FIXED = "resumeSpecs cannot be changed once the job exists"
+
+
+def total_rule(most: int) -> Rule:
+    return Rule(
+        f"self.replicaSpecs.map(r, r.?replicas.orValue(1)).sum() <= {most}",
+        f"the replicas of all types together must be less than or equal to {most}",
+    )
+
+
 RULES = (
     Rule(
         f"{NAME}.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
