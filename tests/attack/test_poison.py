@@ -7,23 +7,34 @@ something that stops the next start.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from danlu import errors
+from danlu.cli.platform import start_platform
 from danlu.client.client import Client
+from danlu.embedded.cluster import Cluster
 from danlu.embedded.controllers import pods as states
+from danlu.kinds import registry
+from danlu.kinds._training.job import MOST_REPLICAS, MOST_TENSORFLOW_REPLICAS
+from danlu.meta import objects
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import (
     DEPLOYMENT,
+    EVENT,
     JOB,
+    NAMESPACE,
     POD,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
+    SERVICE,
     STATEFUL_SET,
 )
+from danlu.runtime.manager import Manager
 from danlu.settings import ClusterSettings
 
 BILLION = 1_000_000_000
@@ -143,3 +154,179 @@ async def _is_gone(client: Client, kind: Kind) -> bool:
     except errors.NotFound:
         return True
     return False
+
+
+async def test_a_grace_period_beyond_all_years_does_not_make_a_pod_undeletable(client: Client) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "poison", "namespace": "default"}}
+    spec = {**template()["spec"], "terminationGracePeriodSeconds": LARGEST_INT64, "nodeName": "nowhere"}
+    toleration = {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": LARGEST_INT64}
+    await client.create(POD, {**pod, "spec": {**spec, "tolerations": [toleration]}})
+    await client.delete(POD, "poison", "default")
+    held = await client.get(POD, "poison", "default")
+    assert held["metadata"]["deletionTimestamp"] == "9999-12-31T23:59:59Z"
+    await client.delete(POD, "poison", "default", grace=0)
+    assert await _is_gone(client, POD)
+
+
+@pytest.mark.parametrize("amount", ["9" * 5000, "0." + "0" * 5000 + "1", "1e1000000", "1e301", "9" * 390 + "e300"])
+async def test_quantities_that_would_fill_the_memory_are_refused(client: Client, amount: str) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "poison", "namespace": "default"}}
+    container = {"name": "c", "image": "busybox", "resources": {"requests": {"memory": amount}}}
+    with pytest.raises((errors.Invalid, errors.BadRequest)):
+        await client.create(POD, {**pod, "spec": {"containers": [container]}})
+
+
+# -- the number of pods
+
+
+async def test_a_cluster_and_a_namespace_hold_so_many_pods(tmp_path: Any) -> None:
+    limits = {"max_pods": 30, "max_pods_per_namespace": 20}
+    settings = ClusterSettings(data_dir=tmp_path / "small", port=0, run_node=False, **limits)
+    cluster = Cluster(settings)
+    await cluster.start()
+    try:
+        client = cluster.client
+        await client.create(REPLICA_SET, workload(REPLICA_SET, replicas=BILLION))
+        event = await until("the refusal to be told", lambda: _event(client, "FailedCreate"))
+        assert "forbidden: exceeded quota: danlu-max-pods-per-namespace, requested: pods=1, used: pods=20" in event
+        assert len(await _pods(client)) == 20
+        await client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+        elsewhere = workload(REPLICA_SET, replicas=BILLION)
+        elsewhere["metadata"]["namespace"] = "other"
+        await client.create(REPLICA_SET, elsewhere)
+        event = await until("the refusal to be told", lambda: _event(client, "FailedCreate", "other"))
+        assert "exceeded quota: danlu-max-pods, requested: pods=1, used: pods=30, limited: pods=30" in event
+        # Room that was made can be used.
+        await client.delete(REPLICA_SET, "poison", "default", propagation="Background")
+        await until("the pods to be gone", lambda: _has_no_pods(client))
+        await until("the other to have its share", lambda: _has_pods(client, "other", 20))
+    finally:
+        await cluster.stop()
+
+
+async def _event(client: Client, reason: str, namespace: str = "default") -> str:
+    found = (await client.list(EVENT, namespace)).items
+    return next((event["message"] for event in found if event["reason"] == reason), "")
+
+
+async def _has_no_pods(client: Client) -> bool:
+    return not await _pods(client)
+
+
+async def _has_pods(client: Client, namespace: str, count: int) -> bool:
+    return len((await client.list(POD, namespace)).items) == count
+
+
+# -- our own kinds
+
+KINDS = {one.kind.kind: one for one in registry.REGISTRY}
+FOLDER = Path(registry.__file__).parent
+
+
+@pytest.fixture
+async def platform(cluster: Cluster) -> AsyncIterator[Manager]:
+    manager = await start_platform(cluster)
+    yield manager
+    await manager.stop()
+
+
+def training(kind: str, **replicas: int) -> Object:
+    """The kind's own example with other numbers of replicas."""
+    obj: Object = yaml.safe_load((FOLDER / kind.lower() / "example.yaml").read_text())
+    obj["metadata"] = {"name": "poison", "namespace": "default"}
+    for role, count in replicas.items():
+        _roles(obj)[role]["replicas"] = count
+    return obj
+
+
+def _roles(obj: Object) -> dict[str, Object]:
+    spec = obj["spec"]
+    for field in ("pytorchReplicaSpecs", "tfReplicaSpecs"):
+        if field in spec:
+            return dict(spec[field])
+    return {one["type"]: one for one in spec["replicaSpecs"]}
+
+
+TOO_MANY = [
+    ("PyTorchJob", {"Worker": BILLION}, f"should be less than or equal to {MOST_REPLICAS}"),
+    ("PyTorchJob", {"Worker": MOST_REPLICAS}, f"together must be less than or equal to {MOST_REPLICAS}"),
+    ("TFJob", {"Worker": BILLION}, f"should be less than or equal to {MOST_REPLICAS}"),
+    ("TFJob", {"Worker": MOST_TENSORFLOW_REPLICAS + 1}, f"must be less than or equal to {MOST_TENSORFLOW_REPLICAS}"),
+    ("PyTorchTrainingJob", {"worker": BILLION}, f"should be less than or equal to {MOST_REPLICAS}"),
+    ("TensorFlowTrainingJob", {"worker": BILLION}, f"should be less than or equal to {MOST_REPLICAS}"),
+]
+
+
+@pytest.mark.parametrize(("kind", "replicas", "text"), TOO_MANY)
+async def test_training_kinds_refuse_too_many_replicas(
+    client: Client, platform: Manager, kind: str, replicas: dict[str, int], text: str
+) -> None:
+    obj = training(kind, **replicas)
+    with pytest.raises(errors.Invalid) as refused:
+        await client.create(KINDS[kind].kind, obj)
+    assert text in refused.value.message
+
+
+async def test_a_job_cannot_be_scaled_beyond_its_bound(client: Client, platform: Manager) -> None:
+    kind = KINDS["PyTorchJob"].kind
+    await client.create(kind, training("PyTorchJob"))
+    with pytest.raises(errors.Invalid):
+        await client.patch(kind, "poison", "default", {"spec": {"replicas": BILLION}}, subresource="scale")
+
+
+@pytest.mark.parametrize("kind", ["PyTorchJob", "TFJob", "PyTorchTrainingJob", "TensorFlowTrainingJob"])
+async def test_a_stored_job_that_is_older_than_the_bound_is_set_aside(
+    cluster: Cluster, client: Client, settings: ClusterSettings, kind: str
+) -> None:
+    """As a data directory has it that was written before there was a bound: the next start comes up, and says so."""
+    served = KINDS[kind].kind
+    manager = await start_platform(cluster)
+    made = await client.create(served, {**training(kind), "metadata": {"name": "model", "namespace": "default"}})
+    poison = objects.copy(made)
+    poison["metadata"] = {**made["metadata"], "name": "poison", "uid": "poison-uid"}
+    role = "worker" if "replicaSpecs" in poison["spec"] else "Worker"
+    _roles(poison)[role]["replicas"] = BILLION
+    await cluster.store.put(served.resource, poison)
+    await _is_set_aside(cluster, client, served)
+    await manager.stop()
+    await cluster.stop()
+    again = Cluster(settings)
+    await again.start()
+    manager = await start_platform(again)
+    await _is_set_aside(again, again.client, served)
+    await again.client.delete(served, "poison", "default")
+    await until("nothing to be set aside any more", lambda: not again.directory.read_set_aside())
+    await manager.stop()
+    await again.stop()
+    await cluster.start()  # for the fixture to stop
+
+
+async def _is_set_aside(cluster: Cluster, client: Client, kind: Kind) -> None:
+    def named() -> bool:
+        return any(entry.name == "poison" for entry in cluster.directory.read_set_aside())
+
+    await until("the job to be set aside", named)
+    told = await until("an event", lambda: _event(client, "SetAside"))
+    assert "must be less than or equal to" in told
+    assert (await client.get(kind, "poison", "default"))["metadata"]["name"] == "poison"
+
+
+async def test_a_large_job_is_made_in_parts(client: Client, platform: Manager) -> None:
+    """Its parts share one list of members; none of them is made twice or left out."""
+    await client.create(KINDS["TFJob"].kind, training("TFJob", Worker=300))
+    await until("all pods", lambda: _has_pods(client, "default", _total(training("TFJob", Worker=300))))
+    pods = await _pods(client)
+    told = {_tf_config(pod)["cluster"]["worker"][299] for pod in pods}
+    assert len(told) == 1
+    services = {service["metadata"]["name"] for service in (await client.list(SERVICE, "default")).items}
+    assert services >= {pod["metadata"]["name"] for pod in pods}
+
+
+def _total(obj: Object) -> int:
+    return sum(role.get("replicas", 1) for role in _roles(obj).values())
+
+
+def _tf_config(pod: Object) -> Object:
+    env = {one["name"]: one.get("value", "") for one in pod["spec"]["containers"][0]["env"]}
+    found: Object = yaml.safe_load(env["TF_CONFIG"])
+    return found

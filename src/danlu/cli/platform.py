@@ -23,11 +23,11 @@ KINDS = (*registry.REGISTRY, *registry.T9K_SCHEDULER)
 
 async def start_platform(cluster: Cluster, console_url: str = "") -> Manager:
     """Returns when all kinds are served and looked after. `console_url`: where notebooks are opened."""
-    client = cluster.component("danlu-operator")
-    await registry.install(client, KINDS)
-    await default.ensure(client)
-    await admission.ensure(client)
-    manager = Manager(client)
+    first = cluster.starting_as("danlu-operator")
+    await registry.install(first, KINDS)
+    await default.ensure(first)
+    await admission.ensure(first)
+    manager = Manager(cluster.component("danlu-operator"), set_aside=cluster.set_aside)
     registry.add_controllers(manager, dataclasses.replace(EMBEDDED, console_url=console_url), KINDS)
     rules = T9kPolicy(manager.informer(QUEUE), manager.informer(POD_GROUP), manager.informer(NAMESPACE))
     await manager.start()

@@ -28,7 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(facts, indent=2))
     else:
         for name, value in facts.items():
-            print(f"{name:<10} {value}")
+            for line in value if isinstance(value, list) else [value]:
+                print(f"{name:<10} {line}")
     return 0 if holder else NOT_RUNNING
 
 
@@ -45,6 +46,9 @@ def _facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
     facts["data"] = str(directory.root)
     facts["kubeconfig"] = str(directory.kubeconfig)
     facts["pods"] = sandbox.capabilities().reason
+    set_aside = directory.read_set_aside()
+    if set_aside:
+        facts["set aside"] = [str(entry) for entry in set_aside]
     return facts
 
 

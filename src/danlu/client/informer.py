@@ -306,15 +306,22 @@ class Informer:
         values, entries = self._indexes[name]
         if old is not None:
             key = _key(old)
-            for value in values(old):
+            for value in self._values(values, old):
                 bucket = entries.get(value)
                 if bucket is not None:
                     bucket.pop(key, None)
                     if not bucket:
                         del entries[value]
         if new is not None and kept is not None:
-            for value in values(new):
+            for value in self._values(values, new):
                 entries.setdefault(value, {})[_key(new)] = kept
+
+    def _values(self, values: IndexFunction, obj: Object) -> Iterable[Hashable]:
+        try:
+            return tuple(values(obj))
+        except Exception:  # an object that nobody could foresee must not keep all others out of the cache
+            log.exception("an index of %s cannot take in %s", self.kind.resource, _key(obj))
+            return ()
 
     def _tell_all(self, event: str, obj: Object, old: Object | None) -> None:
         for handler in self._handlers:

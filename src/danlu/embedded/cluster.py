@@ -40,6 +40,8 @@ from danlu.embedded.storage import SqliteJournal, Store
 from danlu.meta import clock
 from danlu.meta.wellknown import POD
 from danlu.runtime.manager import Manager
+from danlu.runtime.setaside import SetAside
+from danlu.runtime.watchdog import Watchdog
 from danlu.settings import ClusterSettings, NodeShare
 
 log = logging.getLogger("danlu.cluster")
@@ -53,6 +55,7 @@ class Cluster:
         self.settings = settings
         self.directory = DataDirectory(settings.data_dir)
         self.url = ""
+        self.set_aside = SetAside()
 
     async def start(self) -> None:
         """Returns when `kubectl` works. Raises DataDirectoryError or OSError (the port) with nothing left behind."""
@@ -95,7 +98,7 @@ class Cluster:
         self.listener = Listener(
             App(self.server), listener, pair.certificate, pair.key, certificates.authority.certificate
         )
-        await bootstrap.ensure(self.client, store)
+        await bootstrap.ensure(self.starting_as(ADMIN), store)
         await self.listener.start()
         kubeconfig.write(directory.kubeconfig, kubeconfig.admin_config(self.url, certificates.authority_pem(), admin))
         directory.describe(Running(os.getpid(), self.url, clock.now_rfc3339(), __version__))
@@ -127,13 +130,16 @@ class Cluster:
         return server
 
     async def _start_parts(self) -> None:
+        self.set_aside = SetAside(self.directory.read_set_aside(), self.directory.write_set_aside)
+        self.watchdog = Watchdog(self.set_aside)
+        self.watchdog.start()
         # The API answers already. The rest of the program, a third of it, is loaded beside that.
         await asyncio.to_thread(_load_parts)
         from danlu.embedded.controllers import CONTROLLERS, system
         from danlu.embedded.scheduler.scheduler import Scheduler
 
         if self.settings.run_controllers:
-            self.manager = Manager(self.component("kube-controller-manager"))
+            self.manager = Manager(self.component("kube-controller-manager"), set_aside=self.set_aside)
             self.manager.add_all(CONTROLLERS)
             self.manager.add_all(
                 system.factories(
@@ -180,6 +186,10 @@ class Cluster:
         """A client for one part of the system, under its own name."""
         return Client(InProcess(self.server, User(name, "", (MASTERS, "system:authenticated"))))
 
+    def starting_as(self, name: str) -> Client:
+        """As `component`, for what must be written before anything else works: no webhook or policy is asked."""
+        return Client(InProcess(self.server, User(name, "", (MASTERS, "system:authenticated"), starting=True)))
+
     def describe(self) -> dict[str, str]:
         """Facts for whoever started it."""
         facts = {}
@@ -192,6 +202,7 @@ class Cluster:
         return facts
 
     async def stop(self, *, stop_pods: bool = True) -> None:
+        await self.watchdog.stop()
         if self.settings.run_node:
             await self.agent.stop(kill_pods=stop_pods)
             await self.surroundings.stop()

@@ -6,12 +6,14 @@ import fcntl
 import json
 import os
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from danlu.embedded.node.procfs import start_time
 from danlu.embedded.storage import DataDirectoryError
+from danlu.runtime.setaside import Entry
 
 DYING_SECONDS = 10.0
 
@@ -45,6 +47,7 @@ class DataDirectory:
         self._lock_path = self.root / "danlu.lock"
         self._running_path = self.root / "running.json"
         self._port_path = self.root / "port"
+        self._set_aside_path = self.root / "set-aside.json"
         self._lock: int | None = None
 
     def prepare(self) -> None:
@@ -108,6 +111,23 @@ class DataDirectory:
 
     def remember_port(self, port: int) -> None:
         self._port_path.write_text(f"{port}\n")
+
+    def read_set_aside(self) -> list[Entry]:
+        """What the controllers of the last start have set aside, or of the one that runs. A file that cannot be read
+        says nothing: it is no part of the cluster's state."""
+        try:
+            return [Entry(**one) for one in json.loads(self._set_aside_path.read_text())]
+        except (OSError, ValueError, TypeError):
+            return []
+
+    def write_set_aside(self, entries: Sequence[Entry]) -> None:
+        if not entries:
+            self._set_aside_path.unlink(missing_ok=True)
+            return
+        partial = self._set_aside_path.with_suffix(".new")
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump([asdict(entry) for entry in entries], file, indent=2)
+        partial.replace(self._set_aside_path)
 
     def release(self) -> None:
         self._running_path.unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 """`Controller`: workers that take requests from a queue and reconcile them.
 
 One broken object never stops the others: its error is logged once per attempt and the object waits longer each time,
-while the workers go on. A conflict is not an error but news that the cache was old: it is tried again quietly.
+while the workers go on. One that fails again and again is set aside (`setaside`): named in an event, in the log, and to
+whoever asks. A conflict is not an error but news that the cache was old: it is tried again quietly.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from danlu import errors
 from danlu.client.informer import Informer
 from danlu.meta.kind import Kind, Object
 from danlu.runtime import news
 from danlu.runtime.queue import FIRST_DELAY_S, LONGEST_DELAY_S, Closed, Queue
-from danlu.runtime.reconcile import Reconcile, Request
+from danlu.runtime.reconcile import Reconcile, Request, Unreconcilable
+from danlu.runtime.setaside import SetAside, version_of
 from danlu.runtime.stats import AGAIN, DONE, FAILED, Stats
+
+if TYPE_CHECKING:
+    from danlu.runtime.recorder import EventRecorder
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +32,12 @@ DEFAULT_WORKERS = 8  # a reconcile mostly waits for writes; those of different o
 CROWD = 16  # objects at work at the same time, from which on …
 GATHER_S = 0.4  # … changes of one object's children are gathered for so long: many looks at once help nobody
 LATER_S = 2.0  # … and so long, if they are no news: what we wrote ourselves, a pod that was given a node
+
+LONGEST_WHY = 500  # characters
+SET_ASIDE_AFTER = 5  # failures in a row that the API has nothing to do with
+
+# What each worker of any controller is at: of interest when the event loop does not turn any more (`watchdog`).
+AT_WORK: dict[asyncio.Task[Any], tuple[Controller, Request]] = {}
 
 
 class Controller:
@@ -46,11 +57,28 @@ class Controller:
         self._workers = workers
         self._tasks: list[asyncio.Task[None]] = []
         self._aside: set[asyncio.Task[None]] = set()
+        self._root: Informer | None = None  # of the objects that requests name
+        self._set_aside = SetAside()
+        self._recorder: EventRecorder | None = None
+
+    def attach(self, set_aside: SetAside, recorder: EventRecorder) -> None:
+        """The program's own list of what is set aside, and who tells owners of it."""
+        self._set_aside = set_aside
+        self._recorder = recorder
+
+    @property
+    def kind(self) -> str:
+        return self._root.kind.kind if self._root is not None else ""
+
+    def object_of(self, request: Request) -> Object | None:
+        return self._root.get(request.namespace, request.name) if self._root is not None else None
 
     # -- what wakes it
 
     def watches(self, informer: Informer, requests: Callable[[Object], Iterable[Request]] | None = None) -> None:
         """Each change asks for a reconcile of the object itself, or of what `requests` makes of it."""
+        if requests is None and self._root is None:
+            self._root = informer
 
         def changed(event: str, obj: Object, old: Object | None) -> None:
             if requests is None:
@@ -124,11 +152,15 @@ class Controller:
     async def process(self, request: Request) -> None:
         """One attempt at one request; what comes of a failure is decided here and nowhere else."""
         begun = time.perf_counter()
+        task = asyncio.current_task()
+        assert task is not None, "called in a task"
+        AT_WORK[task] = (self, request)
         self.stats.busy += 1
         try:
             result = await self._attempt(request)
         finally:
             self.stats.busy -= 1
+            del AT_WORK[task]
         self.stats.count(result, time.perf_counter() - begun)
 
     def _about(self, request: Request) -> dict[str, str]:
@@ -136,6 +168,8 @@ class Controller:
         return {"controller": self.name, "object": str(request)}
 
     async def _attempt(self, request: Request) -> str:
+        if self._is_left_alone(request):
+            return DONE
         try:
             outcome = await self._reconcile(request)
         except (errors.Conflict, errors.ServiceUnavailable, errors.Timeout) as error:
@@ -143,7 +177,11 @@ class Controller:
             self.queue.add_failed(request)
             log.debug("%s: %s: %s; again", self.name, request, error, extra=self._about(request))
             return AGAIN
-        except Exception as error:
+        except Unreconcilable as error:
+            self.queue.forget(request)
+            self._put_aside(request, str(error))
+            return FAILED
+        except Exception as error:  # MemoryError and RecursionError are of these, too
             delay = self.queue.add_failed(request)
             known = isinstance(error, errors.ApiError)
             log.warning(
@@ -152,11 +190,33 @@ class Controller:
                 exc_info=not known,
                 extra=self._about(request),
             )
+            if not known and self.queue.failures(request) >= SET_ASIDE_AFTER:
+                self._put_aside(request, f"{type(error).__name__}: {error}")
             return FAILED
         self.queue.forget(request)
+        self._set_aside.take_back(self.name, request)
         if outcome is not None and outcome.requeue_after is not None:
             self.queue.add_after(request, outcome.requeue_after)
         return DONE
+
+    # -- what cannot be done
+
+    def _put_aside(self, request: Request, why: str) -> None:
+        why = why[:LONGEST_WHY]
+        if not self._set_aside.put(self.name, self.kind, request, why):
+            return
+        log.error("%s: %s is set aside: %s", self.name, request, why, extra=self._about(request))
+        obj = self.object_of(request)
+        if obj is not None and self._recorder is not None:
+            self._recorder.warning(obj, "SetAside", f"The {self.name} controller cannot handle this object: {why}")
+
+    def _is_left_alone(self, request: Request) -> bool:
+        """Whether it blocked a process that did not come out of it, and has not been changed since."""
+        entry = self._set_aside.get(self.name, request)
+        if entry is None or not entry.version:
+            return False
+        obj = self.object_of(request)
+        return obj is not None and version_of(obj) == entry.version and not obj["metadata"].get("deletionTimestamp")
 
 
 def _itself(obj: Object) -> Request:

@@ -15,6 +15,7 @@ from danlu.meta.kind import Kind, Object
 from danlu.runtime.controller import Controller
 from danlu.runtime.moments import Clock, utc_now
 from danlu.runtime.recorder import EventRecorder
+from danlu.runtime.setaside import SetAside
 
 Factory = Callable[["Manager"], Controller]
 
@@ -28,13 +29,16 @@ class Manager:
         namespace: str | None = None,
         calm: Callable[[], bool] = lambda: True,
         packed: bool = False,
+        set_aside: SetAside | None = None,
     ) -> None:
         """`namespace` limits all informers to one namespace, for an operator that may see no more.
 
+        `set_aside`: what controllers of the whole program have set aside.
         `calm` says whether there is time for what can wait; `packed`: whether caches are to be small rather than quick.
         """
         self.calm = calm
         self.packed = packed
+        self.set_aside = set_aside or SetAside()
         self._plain_client = client
         self.client = client.observed_by(self._wrote)
         self.clock = clock
@@ -75,6 +79,7 @@ class Manager:
 
     def add(self, controller: Controller) -> Controller:
         self._controllers.append(controller)
+        controller.attach(self.set_aside, self.recorder(controller.name))
         if self._running:
             controller.start()
         return controller

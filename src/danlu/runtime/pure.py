@@ -23,7 +23,7 @@ from danlu.runtime import blocking
 from danlu.runtime.applying import Applier
 from danlu.runtime.controller import DEFAULT_WORKERS, Controller
 from danlu.runtime.manager import Manager
-from danlu.runtime.reconcile import Creation, Outcome, Refusal, Request
+from danlu.runtime.reconcile import Creation, Outcome, Refusal, Request, Unreconcilable
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +93,8 @@ def observing_controller(
         refused = refusals.pop(uid, [])
         try:
             outcome = reconcile(obj, observe(obj, found, refused), manager.clock())
+        except Unreconcilable:
+            raise  # the controller tells its owner, once
         except Exception as error:
             # A mistake of ours. Whoever owns the object would wait for ever and never learn why.
             applier.recorder.warning(obj, "InternalError", f"{name} cannot handle this object: {error!r}")

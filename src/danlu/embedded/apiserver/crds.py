@@ -60,7 +60,7 @@ class CustomKinds:
             kinds = served_kinds(crd) if is_established(crd) else []
             if any(stored.revision < revision for stored in self._store.scan_latest(name)):
                 kinds = [_defaulting_older(served, revision) for served in kinds]
-        except (KeyError, TypeError, ValueError):  # stored by other hands than ours: it must not stop the server
+        except Exception:  # stored by other hands than ours: it must not stop the server
             log.exception("the definition %s cannot be served", name)
             kinds = []
         mine = self._paths.get(name, set())

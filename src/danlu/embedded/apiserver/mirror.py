@@ -2,10 +2,14 @@
 
 A stored object is bytes; decoding it on every request would cost more than the decision that needs it. A mirror keeps
 one small value for each object, made once when a write is submitted, so a look-up is a dictionary access.
+
+An object of which no value can be made, one that was stored by other hands than ours, has no effect: it is left out and
+named in the log, and neither stops the server's start nor the writes of others.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -13,7 +17,9 @@ from danlu.meta.kind import Object
 
 if TYPE_CHECKING:
     from danlu.embedded.storage.events import Change
-    from danlu.embedded.storage.store import Store
+    from danlu.embedded.storage.store import Store, Stored
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -33,7 +39,7 @@ class Mirror(Generic[T]):
         self._value = value
         self._changed = changed  # told the namespace after each change
         for stored in store.scan_latest(resource):
-            self.namespaces.setdefault(stored.namespace, {})[stored.name] = value(stored.obj)
+            self._take_in(stored)
         store.observe(self._observe)
 
     def get(self, namespace: str, name: str) -> T | None:
@@ -53,12 +59,29 @@ class Mirror(Generic[T]):
         stored = change.stored
         if stored.resource != self._resource:
             return
-        names = self.namespaces.setdefault(stored.namespace, {})
         if change.type == "DELETED":
+            self._leave_out(stored)
+        else:
+            self._take_in(stored)
+        if self._changed is not None:
+            self._changed(stored.namespace)
+
+    def _take_in(self, stored: Stored) -> None:
+        try:
+            value = self._value(stored.obj)
+        except Exception:
+            log.exception("%s %s/%s cannot be understood: it has no effect", *_names(stored))
+            self._leave_out(stored)
+            return
+        self.namespaces.setdefault(stored.namespace, {})[stored.name] = value
+
+    def _leave_out(self, stored: Stored) -> None:
+        names = self.namespaces.get(stored.namespace)
+        if names is not None:
             names.pop(stored.name, None)
             if not names:
                 del self.namespaces[stored.namespace]
-        else:
-            names[stored.name] = self._value(stored.obj)
-        if self._changed is not None:
-            self._changed(stored.namespace)
+
+
+def _names(stored: Stored) -> tuple[str, str, str]:
+    return stored.resource, stored.namespace, stored.name

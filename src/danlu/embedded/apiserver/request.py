@@ -24,6 +24,9 @@ class User:
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: dict[str, list[str]] = field(default_factory=dict)
+    # A start of this very process, which nobody can sign in as. Admission webhooks and policies are not asked: one that
+    # refuses everything would keep the server from coming up, and so from ever being rid of it.
+    starting: bool = False
 
 
 class Query:

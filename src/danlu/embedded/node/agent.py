@@ -27,6 +27,7 @@ from danlu.embedded.node.processes import Containers, Spawner
 from danlu.embedded.node.sandbox import Capabilities
 from danlu.embedded.node.settings import NodeSettings
 from danlu.embedded.node.traces import remove_tree
+from danlu.meta import objects
 from danlu.meta.clock import now_rfc3339, now_rfc3339_micro
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import LEASE, NODE, POD
@@ -125,7 +126,7 @@ class Agent:
         catalogue.environments()  # read now, so that the first pod need not wait for it
         for offer in self.offers:
             self._contexts[offer.name] = self._context(offer.name, addresses, catalogue)
-            await self._register(offer)
+            await self._begin_node(offer)
         await self._mark_absent()
         if self._pods is not None:
             await self._pods.synced()
@@ -201,6 +202,14 @@ class Agent:
             around.addressed_services,
         )
 
+    async def _begin_node(self, offer: Offer) -> None:
+        """What is refused here (a policy, a webhook) must not stop the start: the heartbeat tries again."""
+        try:
+            await self._register(offer)
+        except errors.ApiError as error:
+            log.warning("node %s: %s; the heartbeat will try again", offer.name, error)
+            self._nodes.setdefault(offer.name, nodeobject.new(offer))
+
     async def _register(self, offer: Offer) -> None:
         node = nodeobject.new(offer)
         try:
@@ -222,7 +231,12 @@ class Agent:
         own = {offer.name for offer in self.offers}
         for node in (await self.client.list(NODE)).items:
             if nodeobject.is_left_over(node, own):
-                await self.client.update_status(NODE, {**node, "status": nodeobject.absent(node, now_rfc3339())})
+                try:
+                    await self.client.update_status(NODE, {**node, "status": nodeobject.absent(node, now_rfc3339())})
+                except errors.ApiError as error:
+                    log.warning(
+                        "node %s: %s; it counts as absent when its lease has run out", objects.name(node), error
+                    )
 
     async def _write_node(self, offer: Offer) -> None:
         old = self._nodes[offer.name].get("status") or {}
@@ -259,6 +273,8 @@ class Agent:
             due = time.monotonic() - written >= self.settings.status_s
             for offer in self.offers:
                 try:
+                    if not self._nodes[offer.name]["metadata"].get("uid"):
+                        await self._register(offer)
                     await self._renew(offer)
                     if due:
                         await self._write_node(offer)

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 import base64
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -21,8 +20,10 @@ from danlu.meta.wellknown import CONFIG_MAP, NODE, SECRET, SERVICE
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HOSTNAME_LENGTH = 63
 
-# $$ is a dollar; $(NAME) a reference; an unclosed $( and any other character after a dollar stay as they are.
-_REFERENCE = re.compile(r"\$(?:(\$)|\(([^)]*)\)|(\(|.))", re.DOTALL)
+# What Linux takes when a program is started: in one string (MAX_ARG_STRLEN), and in all of them with the usual stack. A
+# value that refers twice to the one before it doubles with each; so sizes are looked at before anything is built.
+LONGEST_STRING = 128 * 1024
+LARGEST_ENVIRONMENT = 2 * 1024 * 1024
 
 
 class ConfigError(Exception):
@@ -47,27 +48,52 @@ class Context(Protocol):
         ...
 
 
-def expand_text(text: str, *variables: Mapping[str, str]) -> str:
-    """`$(NAME)` replaced by the first mapping that has NAME; a reference that none has stays as written."""
+def expand_text(text: str, *variables: Mapping[str, str], what: str = "an expanded value") -> str:
+    """`$(NAME)` replaced by the first mapping that has NAME; a reference that none has stays as written.
+
+    Raises ConfigError, which says `what`, where that would be longer than a program can be given.
+    """
     if "$" not in text:
         return text
+    pieces: list[str] = []
+    size = 0
+    for piece in _pieces(text, variables):
+        pieces.append(piece)
+        size += len(piece)
+        if size >= LONGEST_STRING:
+            raise ConfigError(f"{what} is longer than {LONGEST_STRING // 1024} KiB when its $(VARIABLES) are expanded")
+    return "".join(pieces)
 
-    def replacement(match: re.Match[str]) -> str:
-        escaped, name, other = match.groups()
-        if escaped:
-            return "$"
-        if name is None:
-            return f"${other}"
-        for mapping in variables:
-            if name in mapping:
-                return mapping[name]
-        return f"$({name})"
 
-    return _REFERENCE.sub(replacement, text)
+def _pieces(text: str, variables: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """$$ is a dollar; $(NAME) a reference; an unclosed $( and any other character after a dollar stay as they are."""
+    at, last_closed = 0, text.rfind(")")
+    while (dollar := text.find("$", at)) >= 0 and dollar + 1 < len(text):
+        yield text[at:dollar]
+        following = text[dollar + 1]
+        at = dollar + 2
+        if following == "$":
+            yield "$"
+        elif following == "(" and last_closed > dollar:
+            end = text.index(")", at)
+            name = text[at:end]
+            yield next((mapping[name] for mapping in variables if name in mapping), f"$({name})")
+            at = end + 1
+        else:
+            yield f"${following}"
+    yield text[at:]
 
 
 def expand(args: Iterable[str], env: Mapping[str, str]) -> list[str]:
-    return [expand_text(arg, env) for arg in args]
+    """Raises ConfigError where the whole, or one of them, is more than a program can be given."""
+    expanded: list[str] = []
+    size = 0
+    for number, arg in enumerate(args):
+        expanded.append(expand_text(arg, env, what=f"word {number + 1} of command or args"))
+        size += len(expanded[-1])
+        if size > LARGEST_ENVIRONMENT:
+            raise ConfigError(f"command and args are longer than {LARGEST_ENVIRONMENT // 1024} KiB when expanded")
+    return expanded
 
 
 def hostname(pod: Object) -> str:
@@ -92,10 +118,15 @@ async def build(pod: Object, container: Object, context: Context) -> dict[str, s
     own: dict[str, str] = {}
     for source in container.get("envFrom") or []:
         await _add_from(source, sources, own)
+    size = sum(map(len, own.values()))
     for variable in container.get("env") or []:
         value = await _value(variable, pod, container, context, sources, own, links)
         if value is not None:
             own[variable["name"]] = value
+            size += len(value)
+        if size > LARGEST_ENVIRONMENT:
+            limit = LARGEST_ENVIRONMENT // 1024
+            raise ConfigError(f"the environment is larger than {limit} KiB at variable {variable['name']}")
     return {**links, **own}
 
 
@@ -195,7 +226,7 @@ async def _value(
 ) -> str | None:
     """None: leave the variable out (an optional source that is not there)."""
     if variable.get("value"):
-        return expand_text(variable["value"], own, links)
+        return expand_text(variable["value"], own, links, what=f"environment variable {variable['name']}")
     source = variable.get("valueFrom") or {}
     try:
         if "fieldRef" in source:

@@ -120,7 +120,7 @@ class Policies(Handler):
     # -- validating
 
     def validate(self, a: Attributes) -> None:
-        if not self._validating_bindings.namespaces or a.served.key in OWN_KINDS:
+        if not self._validating_bindings.namespaces or a.served.key in OWN_KINDS or a.user.starting:
             return
         for policy, binding, environment in self._concerned(a, self._validating, self._validating_bindings):
             try:
@@ -165,7 +165,7 @@ class Policies(Handler):
     # -- mutating
 
     def mutate(self, a: Attributes) -> None:
-        if not self._mutating_bindings.namespaces or a.obj is None or a.served.key in OWN_KINDS:
+        if not self._mutating_bindings.namespaces or a.obj is None or a.served.key in OWN_KINDS or a.user.starting:
             return
         for policy, binding, environment in self._concerned(a, self._mutating, self._mutating_bindings):
             try:

@@ -7,6 +7,7 @@ A quota counts from the moment it is submitted; nobody waits for a controller to
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ from danlu.meta.usage import (
 if TYPE_CHECKING:
     from danlu.embedded.storage.events import Change
     from danlu.embedded.storage.store import Store, Stored
+
+log = logging.getLogger(__name__)
 
 _QUOTAS = wellknown.RESOURCE_QUOTA.resource
 _UNCOUNTED = frozenset({"events", "events.events.k8s.io"})
@@ -163,15 +166,26 @@ class ResourceQuota(Handler):
             for quota in interested:
                 quota.count(stored.resource, stored.name, obj)
 
+    def _tracked(self, stored: Stored) -> _Quota | None:
+        try:
+            quota = _Quota(stored.obj)
+            for resource in quota.resources:
+                for item in self._store.scan_latest(resource, stored.namespace):
+                    quota.count(resource, item.name, item.obj)
+        except Exception:  # stored by other hands than ours: it must not stop the server
+            log.exception("the quota %s/%s cannot be understood: it has no effect", stored.namespace, stored.name)
+            return None
+        return quota
+
     def _track(self, stored: Stored) -> None:
-        quota = _Quota(stored.obj)
-        known = self._namespaces.get(stored.namespace, {}).get(quota.name)
-        if known is not None and known.spec == quota.spec:
+        known = self._namespaces.get(stored.namespace, {}).get(stored.name)
+        if known is not None and known.spec == (stored.obj.get("spec") or {}):
             return  # only its status was written
-        for resource in quota.resources:
-            for item in self._store.scan_latest(resource, stored.namespace):
-                quota.count(resource, item.name, item.obj)
-        self._namespaces.setdefault(stored.namespace, {})[quota.name] = quota
+        quota = self._tracked(stored)
+        if quota is None:
+            self._forget(stored)
+        else:
+            self._namespaces.setdefault(stored.namespace, {})[quota.name] = quota
 
     def _forget(self, stored: Stored) -> None:
         quotas = self._namespaces.get(stored.namespace, {})

@@ -75,6 +75,8 @@ class Webhooks:
         """Whether anybody will be asked: if not, nothing is awaited."""
         if a.served.key in OWN_KINDS or not (self._mutating.namespaces or self._validating.namespaces):
             return False
+        if a.user.starting:
+            return False
         return any(True for mirror in (self._mutating, self._validating) for _ in self._hooks(a, mirror))
 
     async def mutate(self, a: Attributes) -> None:
