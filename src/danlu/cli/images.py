@@ -20,6 +20,7 @@ import yaml
 
 from danlu.cli.main import CommandError, UsageError
 from danlu.cli.place import data_directory
+from danlu.embedded import private_files
 from danlu.embedded.node import dockerfile
 from danlu.embedded.node.images import SHARED_CACHE, Catalogue, Environment, ImageError, build
 from danlu.embedded.node.sharing import share
@@ -186,6 +187,4 @@ def _own(root: Path) -> dict[str, Any]:
 
 def _save(root: Path, own: dict[str, Any]) -> None:
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    new = root / "images.yaml.new"
-    new.write_text(yaml.safe_dump(own, sort_keys=False, allow_unicode=True))
-    new.replace(root / "images.yaml")
+    private_files.write(root / "images.yaml", yaml.safe_dump(own, sort_keys=False, allow_unicode=True).encode())

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from danlu.embedded import permissions, private_files
 from danlu.embedded.node.procfs import start_time
 from danlu.embedded.storage import DataDirectoryError
 from danlu.runtime.setaside import Entry
@@ -51,17 +52,28 @@ class DataDirectory:
         self._lock: int | None = None
 
     def prepare(self) -> None:
-        """Makes it. The directory holds the keys of the cluster, so nobody else may look inside."""
+        """Makes it. The directory holds the keys of the cluster, so nobody else may look inside or take its place."""
         self.check()
         try:
+            permissions.check_way(self.root)
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            probe = self.root / f".writable-{os.getpid()}"
-            probe.write_bytes(b"")
-            probe.unlink()
+            permissions.close(self.root)
+            self._try_to_write()
+        except permissions.OpenToOthers as error:
+            raise DataDirectoryError(str(error)) from error
         except OSError as error:
             raise DataDirectoryError(
                 f"cannot write to {self.root}: {error.strerror}; choose another with --data-dir or DANLU_HOME"
             ) from error
+
+    def _try_to_write(self) -> None:
+        probe = self.root / f".writable-{os.getpid()}"
+        try:
+            probe.write_bytes(b"")
+        except OSError as error:
+            if not private_files.is_full(error):  # on a full disk it starts: how else could room be made?
+                raise
+        probe.unlink(missing_ok=True)
 
     def check(self) -> None:
         """For commands that only look: what is there can be a data directory of this account, or nothing is there."""
@@ -95,11 +107,8 @@ class DataDirectory:
 
     def describe(self, running: Running) -> None:
         """Leaves word for `danlu status`, `danlu down` and a second `danlu up`."""
-        partial = self._running_path.with_suffix(".new")
-        partial.write_text(
-            json.dumps({"pid": running.pid, "url": running.url, "started": running.started, "version": running.version})
-        )
-        partial.replace(self._running_path)
+        said = {"pid": running.pid, "url": running.url, "started": running.started, "version": running.version}
+        private_files.write(self._running_path, json.dumps(said).encode())
 
     @property
     def last_port(self) -> int:
@@ -110,7 +119,7 @@ class DataDirectory:
             return 0
 
     def remember_port(self, port: int) -> None:
-        self._port_path.write_text(f"{port}\n")
+        private_files.write(self._port_path, f"{port}\n".encode())
 
     def read_set_aside(self) -> list[Entry]:
         """What the controllers of the last start have set aside, or of the one that runs. A file that cannot be read

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from danlu import errors
+from danlu.embedded import permissions
 from danlu.meta import clock, objects
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
@@ -14,6 +15,13 @@ from danlu.runtime.manager import Manager
 from danlu.runtime.reconcile import Outcome, Request
 
 VOLUME_PROTECTION = "kubernetes.io/pv-protection"
+
+
+def make_folder(path: Path) -> None:
+    """Pods may run as any user; the folder of all volumes, and the data directory around it, are closed to others."""
+    permissions.make_closed(path.parent)
+    path.mkdir(exist_ok=True)
+    path.chmod(0o777)
 
 
 class VolumeController:
@@ -93,7 +101,7 @@ class VolumeController:
         if policy == "Delete":
             await self.client.delete(PERSISTENT_VOLUME, name, uid=objects.uid(volume))
             return
-        path.mkdir(parents=True, exist_ok=True)
+        await asyncio.to_thread(make_folder, path)
         self.events.normal(volume, "VolumeRecycled", "Volume recycled")
         freed = await self._patch(volume, {"spec": {"claimRef": None}})
         await self._phase(freed, "Available")

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable
 from pathlib import Path
 
 from danlu import errors
-from danlu.embedded.controllers.reclaiming import VolumeController
+from danlu.embedded.controllers.reclaiming import VolumeController, make_folder
 from danlu.meta import nodeselection, objects, volumes
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS
@@ -290,7 +290,7 @@ class ClaimController:
         meta = claim["metadata"]
         name = f"pvc-{meta['uid']}"
         path = self.directory / f"{meta['namespace']}-{meta['name']}-{meta['uid']}"
-        await asyncio.to_thread(_make_folder, path)
+        await asyncio.to_thread(make_folder, path)
         body = {
             "apiVersion": "v1",
             "kind": "PersistentVolume",
@@ -328,11 +328,6 @@ class ClaimController:
             return
         text = f"{why}: the claim was served by the local provisioner {PROVISIONER}"
         self.events.normal(claim, "ServedLocally", text)
-
-
-def _make_folder(path: Path) -> None:
-    path.mkdir(parents=True, exist_ok=True)
-    path.chmod(0o777)  # pods may run as any user; the data directory around it belongs to this one
 
 
 def reference_to(claim: Object) -> Object:

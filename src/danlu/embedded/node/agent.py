@@ -16,6 +16,7 @@ from typing import Protocol
 from danlu import errors
 from danlu.client.client import Client
 from danlu.client.informer import DELETED, Informer
+from danlu.embedded import permissions
 from danlu.embedded.node import adoption, eviction, machine, nodeobject, status, volumes
 from danlu.embedded.node.addresses import Addresses
 from danlu.embedded.node.admission import refusal
@@ -119,7 +120,7 @@ class Agent:
 
     async def start(self) -> None:
         """Returns when the nodes are ready and all pods that are theirs are being looked after."""
-        (self.data_dir / "pods").mkdir(parents=True, exist_ok=True)
+        permissions.make_closed(self.data_dir / "pods")
         await self.spawner.start()
         addresses = Addresses(self.settings.pod_network, str(self.data_dir))
         catalogue = Catalogue(self.data_dir, strict=self.settings.strict_images)

@@ -32,12 +32,12 @@ Payload = Mapping[str, File]
 
 def write(folder: str, payload: Payload, gid: int | None = None) -> bool:
     """True when anything had to change."""
-    os.makedirs(folder, exist_ok=True)
+    _make_folder(folder)
     current = _current(folder)
     if current is not None and _same(f"{folder}/{current}", payload):
         return False
     version = f"..{time.strftime('%Y_%m_%d_%H_%M_%S', time.gmtime())}.{time.time_ns() % 1_000_000_000:09d}"
-    os.mkdir(f"{folder}/{version}", 0o755)
+    _make_folder(f"{folder}/{version}")
     for path, file in payload.items():
         _write_file(f"{folder}/{version}", path, file, gid)
     with suppress(FileNotFoundError):
@@ -76,12 +76,20 @@ def _write_file(folder: str, path: str, file: File, gid: int | None) -> None:
     if os.path.isabs(path) or ".." in path.split("/"):
         raise ValueError(f"invalid path: must not be absolute or contain '..': {path}")
     full = f"{folder}/{path}"
-    os.makedirs(os.path.dirname(full), exist_ok=True)
+    for depth in range(1, path.count("/") + 1):
+        _make_folder("/".join([folder, *path.split("/")[:depth]]))
     with open(full, "wb") as out:
         out.write(file.data)
     if gid is not None:
         os.chown(full, -1, gid)
     os.chmod(full, file.mode)  # after chown, which clears some bits
+
+
+def _make_folder(path: str) -> None:
+    """Open to whoever the pod runs as, whatever the umask; its parents, where they are missing, are not."""
+    os.makedirs(path, exist_ok=True)
+    if os.stat(path).st_mode & 0o7777 != 0o755:
+        os.chmod(path, 0o755)
 
 
 def _link_names(folder: str, names: set[str]) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from danlu.embedded import private_files
 from danlu.meta import quantity
 from danlu.meta.kind import Object
 
@@ -213,9 +214,7 @@ class Devices:
     def _save(self, uid: str) -> None:
         path = self._file(uid)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path + ".new", "w") as file:
-            json.dump(self._taken[uid], file)
-        os.rename(path + ".new", path)
+        private_files.write(path, json.dumps(self._taken[uid]).encode(), durable=False)
 
 
 def _asked(container: Object) -> int:

@@ -216,8 +216,9 @@ class Hosts:
         before = self._written.get(path)
         kept = len(before) if before is not None and text.startswith(before) else 0  # all of it is ASCII
         data = text[kept:].encode()
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
+            os.fchmod(fd, 0o644)  # for whoever the pods run as, whatever our umask; the folder is closed
             os.pwrite(fd, data, kept)
             os.ftruncate(fd, kept + len(data))
         finally:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from danlu.embedded import private_files
 from danlu.embedded.node import environment, logs
 from danlu.embedded.node.context import NodeContext
 from danlu.embedded.node.images import Image, data_folder
@@ -197,11 +198,17 @@ async def _own_files(pod: Object, context: NodeContext) -> dict[str, str]:
     if hosts:
         found[hosts] = "/etc/hosts"
     if not pod["spec"].get("hostNetwork"):
-        (folder / "hostname").write_text(environment.hostname(pod) + "\n")
+        _write_open(folder / "hostname", environment.hostname(pod) + "\n")
         found[str(folder / "hostname")] = "/etc/hostname"
-    (folder / "resolv.conf").write_text(resolver_file(pod["spec"]))
+    _write_open(folder / "resolv.conf", resolver_file(pod["spec"]))
     found[str(folder / "resolv.conf")] = "/etc/resolv.conf"
     return found
+
+
+def _write_open(path: Path, text: str) -> None:
+    """For whoever the pod runs as. A file that is right stays: containers that run have it bound."""
+    if not path.exists() or path.read_text() != text:
+        private_files.write(path, text.encode(), 0o644, durable=False)
 
 
 def resolver_file(spec: Object, host: Path = Path("/etc/resolv.conf")) -> str:
@@ -235,7 +242,7 @@ def _hints(mounts: list[Mount], folder: Path, env: Mapping[str, str], own: Mappi
         found[f"DANLU_MOUNT_{word}"] = mount["source"]
     for name, path in (("HOME", "root"), ("TMPDIR", "tmp")):
         if name not in own:
-            (folder / "root" / path).mkdir(parents=True, exist_ok=True)
+            _make_open(folder / "root" / path)
             found[name] = str(folder / "root" / path)
     return found
 
@@ -248,12 +255,21 @@ def _copy_in(stated: str, target: Path) -> None:
     source = Path(stated).expanduser()
     try:
         if source.is_dir():
+            _make_open(target.parent)
             shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True)
         else:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            _make_open(target.parent)
             shutil.copy2(source, target)
     except OSError as error:
         raise CreateError(f"the image's file {source} cannot be copied: {error.strerror}") from error
+
+
+def _make_open(folder: Path) -> None:
+    """A folder of the container's own tree, with its parents: open to whoever it runs as, whatever our umask."""
+    if not folder.exists():
+        _make_open(folder.parent)
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
 
 
 def user_note(pod: Object, container: Object, mode: str) -> str:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import orjson
 
+from danlu.embedded import private_files
 from danlu.embedded.node import wire
 from danlu.embedded.node.bootstrap import helper_command
 from danlu.embedded.node.sandbox import Capabilities
@@ -411,6 +412,8 @@ def connect(folder: Path) -> socket.socket:
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             path = f"/proc/self/fd/{handle}/shim.sock"
         connection.connect(path)
+        if not wire.is_same_account(connection):
+            raise PermissionError(f"{path} is served by another account")
     except OSError:
         connection.close()
         raise
@@ -421,11 +424,11 @@ def connect(folder: Path) -> socket.socket:
 
 
 def write_whole(path: Path, content: object) -> None:
-    """Whole or not at all, and for this user's eyes only: variables may be secrets."""
-    new = path.with_name(path.name + ".new")
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(orjson.dumps(content))
-    new.rename(path)
+    """Whole or not at all, and for this user's eyes only: variables may be secrets.
+
+    Not synced: no container outlives the power cut that would lose it.
+    """
+    private_files.write(path, orjson.dumps(content), durable=False)
 
 
 def read_exit(folder: Path) -> Exit | None:

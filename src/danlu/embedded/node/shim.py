@@ -24,6 +24,7 @@ import sys
 import time
 from typing import NoReturn, NotRequired, TypedDict
 
+from danlu.embedded import private_files
 from danlu.embedded.node import kernel, layering, making, sandbox, wire
 from danlu.embedded.node.logs import LogWriter
 from danlu.embedded.node.procfs import boot_id, descendants, exit_code, proportional, resident, start_time
@@ -171,9 +172,7 @@ class Shim:
 
     def _write(self, name: str, content: object) -> None:
         path = os.path.join(self.folder, name)
-        with open(path + ".new", "w") as file:
-            file.write(json.dumps(content))  # at once: `json.dump` would go through it piece by piece
-        os.rename(path + ".new", path)
+        private_files.write(path, json.dumps(content).encode(), durable=False)
 
     # -- output
 
@@ -240,6 +239,9 @@ class Shim:
         try:
             connection, _ = self.listener.accept()
         except OSError:
+            return
+        if not wire.is_same_account(connection):
+            connection.close()
             return
         connection.setblocking(True)
         client = _Client(connection)
@@ -403,6 +405,9 @@ class Shim:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self.listener.accept()
+                if not wire.is_same_account(connection):
+                    connection.close()
+                    continue
                 connection.settimeout(1.0)
                 client = _Client(connection)
                 client.watching = True
@@ -454,9 +459,7 @@ def _write_failure(folder: str, error: BaseException) -> None:
     path = os.path.join(folder, "exit.json")
     with contextlib.suppress(OSError):
         if not os.path.exists(path):
-            with open(path + ".new", "w") as file:
-                json.dump(ended, file)
-            os.rename(path + ".new", path)
+            private_files.write(path, json.dumps(ended).encode(), durable=False)
 
 
 def main(folder: str, listener: socket.socket) -> NoReturn:

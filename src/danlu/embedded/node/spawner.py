@@ -17,6 +17,7 @@ from danlu.embedded.node import sandbox, shim, wire
 
 
 def main() -> None:
+    os.umask(0o077)  # its lock and socket are for this account alone; a shim opens what its container is to see
     control = socket.socket(fileno=0)
     os.set_inheritable(0, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for `danlu up`, which tells us

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from danlu.client.client import Client
-from danlu.embedded.node import atomicfiles, subpaths, volumefiles
+from danlu.embedded.node import atomicfiles, memory_volumes, subpaths, volumefiles
 from danlu.embedded.node.subpaths import VolumeError as VolumeError
 from danlu.errors import ApiError, NotFound
 from danlu.meta.kind import Object
@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 
 SMALL = 64 * 1024  # bytes of files that are written in less time than a thread takes to be woken
 REFRESH_SECONDS = 10.0
-SHARED_MEMORY = "/dev/shm"
 
 # hostPath type -> (test on st_mode, what kubelet says it is not)
 HOST_PATH_TYPES = {
@@ -155,12 +154,13 @@ class PreparedVolumes:
 
     def _empty_dir(self, name: str, source: Mapping[str, Any]) -> _Volume:
         uid = self._pod["metadata"]["uid"]
-        in_memory = source.get("medium") == "Memory" and os.access(SHARED_MEMORY, os.W_OK)
-        folder = _memory_volumes(uid) if in_memory else pod_volumes(self._context.data_dir, uid)
-        path = f"{folder}/{name}"
+        data_dir = self._context.data_dir
+        in_memory = source.get("medium") == "Memory" and memory_volumes.available()
         try:
+            folder = memory_volumes.of_pod(data_dir, uid) if in_memory else pod_volumes(data_dir, uid)
+            path = f"{folder}/{name}"
             os.makedirs(path, exist_ok=True)
-            os.chmod(path, 0o777)
+            os.chmod(path, 0o777)  # the pod runs as any user; the folders around it are closed
             _give_to_group(path, _fs_group(self._pod))
         except OSError as error:
             raise _failed(name, str(error)) from error
@@ -186,7 +186,9 @@ class PreparedVolumes:
             kind = next((key for key in spec if isinstance(spec[key], dict) and key != "claimRef"), "unknown")
             raise _failed(volume, f"persistent volumes of kind {kind} are not supported by this node")
         try:
-            os.makedirs(source["path"], exist_ok=True)
+            if not os.path.isdir(source["path"]):
+                os.makedirs(source["path"])
+                os.chmod(source["path"], 0o755)
             policy = (self._pod["spec"].get("securityContext") or {}).get("fsGroupChangePolicy")
             _give_to_group(source["path"], _fs_group(self._pod), only_on_mismatch=policy == "OnRootMismatch")
         except OSError as error:
@@ -279,16 +281,15 @@ def forget(pod_uid: str) -> None:
 async def tear_down(pod_uid: str, data_dir: str) -> None:
     """Removes what the pod brought. Data of claims and of the host stay."""
     forget(pod_uid)
-    for folder in (pod_volumes(data_dir, pod_uid), _memory_volumes(pod_uid)):
-        await asyncio.to_thread(_remove, folder)
+    await asyncio.to_thread(_remove, pod_volumes(data_dir, pod_uid))
+    in_memory = memory_volumes.existing(data_dir, pod_uid)
+    if in_memory is not None:
+        await asyncio.to_thread(_remove, in_memory)
+        memory_volumes.tidy(data_dir)
 
 
 def pod_volumes(data_dir: str, pod_uid: str) -> str:
     return f"{data_dir}/pods/{pod_uid}/volumes"
-
-
-def _memory_volumes(pod_uid: str) -> str:
-    return f"{SHARED_MEMORY}/danlu-{pod_uid}"
 
 
 def _remove(folder: str) -> None:
@@ -324,8 +325,10 @@ def host_path(volume: str, source: Mapping[str, Any], data_dir: str) -> str:
         if not os.path.lexists(path):
             if kind in ("", "DirectoryOrCreate"):
                 os.makedirs(path, 0o755, exist_ok=True)
+                os.chmod(path, 0o755)  # kubelet's own, whatever the umask
             elif kind == "FileOrCreate":
-                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o644))
+                os.chmod(path, 0o644)
         if kind:
             test, what = HOST_PATH_TYPES[kind]
             if not os.path.exists(path) or not test(os.stat(path).st_mode):

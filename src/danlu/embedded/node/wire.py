@@ -9,10 +9,12 @@ import array
 import json
 import os
 import socket
+import struct
 from typing import Any
 
 Message = dict[str, Any]
 MOST_FDS = 4
+CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 CHUNK = 65536
 
 
@@ -25,6 +27,17 @@ def send(to: socket.socket, message: Message, fds: list[int] | None = None) -> N
         data = data[sent:]
     if data:
         to.sendall(data)
+
+
+def is_same_account(connection: socket.socket) -> bool:
+    """Whether it is us, or root, at the other end. A folder closed to others is the first lock; this is the second."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True  # no way to ask here
+    try:
+        found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    except OSError:
+        return False
+    return CREDENTIALS.unpack(found)[1] in (0, os.geteuid())
 
 
 class Reader:

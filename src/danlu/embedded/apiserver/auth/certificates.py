@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import os
 import socket
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from danlu.embedded import private_files
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -50,18 +51,7 @@ class KeyPair:
 def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replace `path` in one step; nobody ever sees half a key, nor one that others may read."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(partial, mode)
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    private_files.write(path, data, mode)
 
 
 class Certificates:
