@@ -12,6 +12,7 @@ import os
 import re
 import socket
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from danlu import __version__
 from danlu.client.client import Client
@@ -24,7 +25,7 @@ from danlu.embedded.apiserver.admission.webhooks import Webhooks
 from danlu.embedded.apiserver.app import App, pages
 from danlu.embedded.apiserver.auth import kubeconfig
 from danlu.embedded.apiserver.auth.authenticate import Authenticator
-from danlu.embedded.apiserver.auth.certificates import Certificates
+from danlu.embedded.apiserver.auth.certificates import Certificates, KeyPair
 from danlu.embedded.apiserver.auth.rbac import Authorizer
 from danlu.embedded.apiserver.auth.signing import Signer
 from danlu.embedded.apiserver.auth.tokens import ServiceAccountTokens, StaticTokens
@@ -44,10 +45,14 @@ from danlu.runtime.setaside import SetAside
 from danlu.runtime.watchdog import Watchdog
 from danlu.settings import ClusterSettings, NodeShare
 
+if TYPE_CHECKING:
+    from danlu.embedded.controllers.serviceaccounts import Authority
+
 log = logging.getLogger("danlu.cluster")
 
 ADMIN = "kubernetes-admin"
 MASTERS = "system:masters"
+CERTIFICATES_EVERY_S = 10.0  # a few comparisons; so long are they useless after the clock was set
 
 
 class Cluster:
@@ -56,6 +61,7 @@ class Cluster:
         self.directory = DataDirectory(settings.data_dir)
         self.url = ""
         self.set_aside = SetAside()
+        self.authority: Authority | None = None  # who publishes it; None without controllers
 
     async def start(self) -> None:
         """Returns when `kubectl` works. Raises DataDirectoryError or OSError (the port) with nothing left behind."""
@@ -72,6 +78,7 @@ class Cluster:
             self.directory.release()
             raise
         await self._start_parts()
+        self._keeping = asyncio.create_task(self._keep_certificates(), name="certificates")
 
     def _bind(self) -> socket.socket:
         """ "Any free port" means the one of last time if it is still free: kubeconfigs and pods know it."""
@@ -88,9 +95,7 @@ class Cluster:
         port = listener.getsockname()[1]
         self.url = f"https://{settings.host}:{port}"
         self.certificates = certificates = Certificates(directory.certificates)
-        certificates.ensure_authority()
-        pair = certificates.ensure_server((settings.host, *settings.extra_names))
-        admin = certificates.ensure_client("admin", ADMIN, (MASTERS,))
+        pair, admin = self._ensure_certificates()
         self.store = store = Store(SqliteJournal(directory.database))
         store.start()
         self.server = self._make_server(store, certificates)
@@ -100,8 +105,34 @@ class Cluster:
         )
         await bootstrap.ensure(self.starting_as(ADMIN), store)
         await self.listener.start()
-        kubeconfig.write(directory.kubeconfig, kubeconfig.admin_config(self.url, certificates.authority_pem(), admin))
+        self._write_kubeconfig(admin)
         directory.describe(Running(os.getpid(), self.url, clock.now_rfc3339(), __version__))
+
+    def _ensure_certificates(self) -> tuple[KeyPair, KeyPair]:
+        """The server's and the administrator's; what does not hold now, by either end, is made again."""
+        self.certificates.ensure_authority()
+        server = self.certificates.ensure_server((self.settings.host, *self.settings.extra_names))
+        return server, self.certificates.ensure_client("admin", ADMIN, (MASTERS,))
+
+    def _write_kubeconfig(self, admin: KeyPair) -> None:
+        config = kubeconfig.admin_config(self.url, self.certificates.authority_pem(), admin)
+        kubeconfig.write(self.directory.kubeconfig, config)
+
+    async def _keep_certificates(self) -> None:
+        """While it runs: before an end comes near, and after the clock was set, which may make all of them useless."""
+        while True:
+            await asyncio.sleep(CERTIFICATES_EVERY_S)
+            try:
+                if not self.certificates.outdated():
+                    continue
+                _, admin = await asyncio.to_thread(self._ensure_certificates)
+                self.listener.reload()
+                self._write_kubeconfig(admin)
+                if self.authority is not None:
+                    self.authority.replace(self.certificates.authority_pem())
+                log.warning("certificates were made again; %s has the new ones", self.directory.kubeconfig)
+            except (OSError, ValueError) as error:
+                log.warning("certificates could not be made again: %s; another try soon", error)
 
     def _make_server(self, store: Store, certificates: Certificates) -> Server:
         registry = Registry(BUILTINS)
@@ -136,15 +167,15 @@ class Cluster:
         # The API answers already. The rest of the program, a third of it, is loaded beside that.
         await asyncio.to_thread(_load_parts)
         from danlu.embedded.controllers import CONTROLLERS, system
+        from danlu.embedded.controllers.serviceaccounts import Authority
         from danlu.embedded.scheduler.scheduler import Scheduler
 
         if self.settings.run_controllers:
+            self.authority = Authority(self.certificates.authority_pem())
             self.manager = Manager(self.component("kube-controller-manager"), set_aside=self.set_aside)
             self.manager.add_all(CONTROLLERS)
             self.manager.add_all(
-                system.factories(
-                    self.directory.volumes, self.certificates.authority_pem(), Signer(self.certificates.authority)
-                )
+                system.factories(self.directory.volumes, self.authority, Signer(self.certificates.authority))
             )
             self.scheduler = Scheduler(self.manager, self.component("kube-scheduler"))
             await self.manager.start()
@@ -202,6 +233,8 @@ class Cluster:
         return facts
 
     async def stop(self, *, stop_pods: bool = True) -> None:
+        self._keeping.cancel()
+        await asyncio.gather(self._keeping, return_exceptions=True)
         await self.watchdog.stop()
         if self.settings.run_node:
             await self.agent.stop(kill_pods=stop_pods)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STOP_S = 2.0
+# A wait that was computed from the time of day is looked at again after this: the clock may have been put back since.
+LONGEST_WAIT_S = 600.0
 DEFAULT_WORKERS = 8  # a reconcile mostly waits for writes; those of different objects share one fsync
 CROWD = 16  # objects at work at the same time, from which on …
 GATHER_S = 0.4  # … changes of one object's children are gathered for so long: many looks at once help nobody
@@ -196,7 +198,7 @@ class Controller:
         self.queue.forget(request)
         self._set_aside.take_back(self.name, request)
         if outcome is not None and outcome.requeue_after is not None:
-            self.queue.add_after(request, outcome.requeue_after)
+            self.queue.add_after(request, min(outcome.requeue_after, LONGEST_WAIT_S))
         return DONE
 
     # -- what cannot be done

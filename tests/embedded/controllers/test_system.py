@@ -15,6 +15,7 @@ from danlu import errors
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
 from danlu.embedded.controllers import nodes, system
+from danlu.embedded.controllers.serviceaccounts import Authority
 from danlu.embedded.scheduler.scheduler import Scheduler
 from danlu.meta import conditions
 from danlu.meta.kind import Kind, Object
@@ -45,7 +46,7 @@ Found = TypeVar("Found")
 @pytest.fixture
 async def manager(cluster: Cluster, client: Client, tmp_path: Path) -> AsyncIterator[Manager]:
     manager = Manager(client)
-    manager.add_all(system.factories(tmp_path / "volumes", "CERT", lambda *_: "SIGNED"))
+    manager.add_all(system.factories(tmp_path / "volumes", Authority("CERT"), lambda *_: "SIGNED"))
     await manager.start()
     await until(lambda: client.get(SERVICE_ACCOUNT, "default", "default"))
     yield manager

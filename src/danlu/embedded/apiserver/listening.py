@@ -36,3 +36,12 @@ class Listener(Listening):
             ssl_ca_certs=str(authority),
             ssl_cert_reqs=ssl.CERT_OPTIONAL,
         )
+        self._files = (str(certificate), str(key), str(authority))
+
+    def reload(self) -> None:
+        """Certificates that were made again: connections that are made from now on get them."""
+        context = self._server.config.ssl
+        if context is not None:  # it has started
+            certificate, key, authority = self._files
+            context.load_cert_chain(certificate, key)
+            context.load_verify_locations(authority)

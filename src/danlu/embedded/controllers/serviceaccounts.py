@@ -8,9 +8,11 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Awaitable, Callable
 
 from danlu import errors
+from danlu.client.informer import Informer
 from danlu.meta import objects
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CONFIG_MAP, NAMESPACE, SECRET, SERVICE_ACCOUNT
@@ -27,11 +29,33 @@ ROOT_CA_DESCRIPTION = (
 )
 TOKEN_TYPE = "kubernetes.io/service-account-token"
 ACCOUNT_NAME, ACCOUNT_UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
+CLOCKS_DIFFER_S = 60.0  # as the API server allows
 LONGEST_S = 1 << 32  # such a token ends with its secret, not with time
 
 
-def factories(ca_pem: str) -> tuple[Factory, ...]:
-    return (make_accounts, lambda manager: make_root_ca(manager, ca_pem), lambda manager: make_tokens(manager, ca_pem))
+class Authority:
+    """The certificate that pods trust, and who publishes it: they are told when it is replaced."""
+
+    def __init__(self, pem: str) -> None:
+        self.pem = pem
+        self._publishers: list[Callable[[], None]] = []
+
+    def publish(self, publisher: Callable[[], None]) -> None:
+        self._publishers.append(publisher)
+
+    def replace(self, pem: str) -> None:
+        if pem != self.pem:
+            self.pem = pem
+            for publisher in self._publishers:
+                publisher()
+
+
+def factories(authority: Authority) -> tuple[Factory, ...]:
+    return (
+        make_accounts,
+        lambda manager: make_root_ca(manager, authority),
+        lambda manager: make_tokens(manager, authority),
+    )
 
 
 def make_accounts(manager: Manager) -> Controller:
@@ -50,12 +74,12 @@ def make_accounts(manager: Manager) -> Controller:
     return controller
 
 
-def make_root_ca(manager: Manager, ca_pem: str) -> Controller:
+def make_root_ca(manager: Manager, authority: Authority) -> Controller:
     namespaces, client = manager.informer(NAMESPACE), manager.client
     published = manager.informer(CONFIG_MAP, fields=f"metadata.name={ROOT_CA}")
-    data = {"ca.crt": ca_pem}
 
     async def reconcile(request: Request) -> Outcome | None:
+        data = {"ca.crt": authority.pem}
         if not _is_active(namespaces.get(None, request.name)):
             return None
         found = published.get(request.name, ROOT_CA)
@@ -71,14 +95,16 @@ def make_root_ca(manager: Manager, ca_pem: str) -> Controller:
         return None
 
     controller = Controller("root ca", reconcile)
+    authority.publish(lambda: _again(controller, namespaces))
     controller.watches(namespaces)
     controller.watches(published, _namespace_of(ROOT_CA))
     return controller
 
 
-def make_tokens(manager: Manager, ca_pem: str) -> Controller:
-    tokens = TokenController(manager, ca_pem)
+def make_tokens(manager: Manager, authority: Authority) -> Controller:
+    tokens = TokenController(manager, authority)
     controller = Controller("service account tokens", tokens.reconcile)
+    authority.publish(lambda: _again(controller, tokens.secrets))
     controller.watches(tokens.secrets)
     controller.watches(
         tokens.accounts,
@@ -92,9 +118,10 @@ def make_tokens(manager: Manager, ca_pem: str) -> Controller:
 
 
 class TokenController:
-    def __init__(self, manager: Manager, ca_pem: str) -> None:
+    def __init__(self, manager: Manager, authority: Authority) -> None:
         self.client = manager.client
-        self.ca_pem = ca_pem
+        self.clock = manager.clock
+        self.authority = authority
         self.accounts = manager.informer(SERVICE_ACCOUNT)
         self.secrets = manager.informer(SECRET, fields=f"type={TOKEN_TYPE}")
 
@@ -108,11 +135,11 @@ class TokenController:
             await self._delete(secret)
             return None
         data = dict(secret.get("data") or {})
-        wanted = {"ca.crt": _encoded(self.ca_pem), "namespace": _encoded(request.namespace)}
-        complete = data.get("token") and all(data.get(name) == value for name, value in wanted.items())
-        if complete and notes.get(ACCOUNT_UID):
+        wanted = {"ca.crt": _encoded(self.authority.pem), "namespace": _encoded(request.namespace)}
+        has_token = _holds(data.get("token"), self.clock().timestamp())
+        if has_token and all(data.get(name) == value for name, value in wanted.items()) and notes.get(ACCOUNT_UID):
             return None
-        if not data.get("token"):
+        if not has_token:
             wanted["token"] = _encoded(await self._token(account, secret))
         body = {
             "metadata": {
@@ -153,6 +180,23 @@ class TokenController:
             await self.client.delete(SECRET, objects.name(secret), objects.namespace(secret), uid=objects.uid(secret))
         except errors.NotFound:
             return
+
+
+def _holds(encoded: str | None, now: float) -> bool:
+    """There is a token, and it does not begin in a future that a wrong clock took for now. They hardly ever end."""
+    if not encoded:
+        return False
+    try:
+        body = base64.b64decode(encoded).split(b".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4)))
+        return float(claims.get("nbf", 0)) <= now + CLOCKS_DIFFER_S
+    except (ValueError, IndexError, TypeError, AttributeError):
+        return True  # not one of ours: somebody's own business
+
+
+def _again(controller: Controller, informer: Informer) -> None:
+    for obj in informer.list():
+        controller.queue.add(Request(objects.namespace(obj), objects.name(obj)))
 
 
 def _encoded(text: str) -> str:

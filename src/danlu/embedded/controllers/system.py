@@ -18,13 +18,14 @@ from danlu.embedded.controllers import (
     ttl,
     volumes,
 )
+from danlu.embedded.controllers.serviceaccounts import Authority
 from danlu.runtime.manager import Factory
 
 
-def factories(volumes_directory: Path, ca_pem: str, sign: certificates.Sign) -> tuple[Factory, ...]:
+def factories(volumes_directory: Path, authority: Authority, sign: certificates.Sign) -> tuple[Factory, ...]:
     """Service accounts come first: nothing can run in a namespace before it has its own."""
     return (
-        *serviceaccounts.factories(ca_pem),
+        *serviceaccounts.factories(authority),
         namespaces.make,
         garbage.make,
         endpoints.make,

@@ -96,14 +96,15 @@ class Member:
             return self.retry_at - now
         if self.view.ended is None or not self.backoff:
             return 0.0
-        return max(0.0, self.view.ended.exit["finished_at"] + self.backoff - time.time())
+        ended_ago = max(0.0, time.time() - self.view.ended.exit["finished_at"])  # a clock put back stops nobody
+        return max(0.0, self.backoff - ended_ago)
 
     def lengthen_backoff(self, settings: NodeSettings) -> None:
         """Called at a start that follows an end: the first is at once, and each next waits twice as long."""
         if self.view.ended is None:
             return
         now = time.monotonic()
-        finished_ago = time.time() - self.view.ended.exit["finished_at"]
+        finished_ago = max(0.0, time.time() - self.view.ended.exit["finished_at"])
         if now - finished_ago - self.backoff_set > settings.backoff_reset_s:
             self.backoff = 0.0
         self.backoff = min(max(settings.first_backoff_s, self.backoff * 2), settings.longest_backoff_s)

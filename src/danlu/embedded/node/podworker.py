@@ -189,6 +189,8 @@ class PodWorker:
             await self.context.hosts_file(self._known_pod(), self.view.pod_ip)
         started = old.get("startTime")
         self.view.started_at = parse_time(started).timestamp() if started else time.time()
+        # From here on its age is counted without the time of day, which somebody may set.
+        self._began = time.monotonic() - max(0.0, time.time() - self.view.started_at)
         self.context.containers.listen(self.uid, self._changed)
         found = await adoption.adopt(self.context.containers, self.uid)
         reported = {c["name"]: c for key in STATUSES for c in old.get(key) or ()}
@@ -236,7 +238,7 @@ class PodWorker:
         waits: list[float] = []
         limit = self.pod["spec"].get("activeDeadlineSeconds")
         if limit is not None:
-            waits.append(max(0.05, self.view.started_at + limit - time.time()))
+            waits.append(max(0.05, self._began + limit - time.monotonic()))
         spec = self.pod["spec"]
         for member in self._members:  # first those for debugging: perhaps an init container is what does not start
             if member.is_debugging and not member.view.is_running and member.view.ended is None:
@@ -297,7 +299,7 @@ class PodWorker:
 
     def _past_deadline(self) -> bool:
         limit = self.pod["spec"].get("activeDeadlineSeconds")
-        return limit is not None and time.time() >= self.view.started_at + limit
+        return limit is not None and time.monotonic() >= self._began + limit
 
     # -- starting
 

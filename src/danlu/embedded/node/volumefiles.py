@@ -6,6 +6,7 @@ import base64
 import random
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from danlu.embedded.node.atomicfiles import File
@@ -18,11 +19,26 @@ from danlu.meta.wellknown import CONFIG_MAP, SECRET, SERVICE_ACCOUNT
 DEFAULT_MODE = 0o644
 KINDS = ("configMap", "secret", "downwardAPI", "projected")
 LONGEST_TOKEN_AGE_S = 24 * 3600.0
+CLOCKS_DIFFER_S = 30.0  # a clock that was put back further than this makes the token one of the future
 TOKEN_LIFETIME_USED = 0.8  # of a token's life, after which a new one is fetched
 
 
 class SourceError(Exception):
     """A source that is not there, in kubelet's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A token of ours. Its life is counted on both clocks: the one that the server reads may be set at any time."""
+
+    token: str
+    issued: float  # time.time()
+    since: float  # time.monotonic()
+    life: float  # seconds until another is asked for
+
+    def is_fresh(self) -> bool:
+        age = time.time() - self.issued
+        return -CLOCKS_DIFFER_S < age < self.life and time.monotonic() - self.since < self.life
 
 
 class Tokens:
@@ -31,12 +47,12 @@ class Tokens:
     def __init__(self, pod: Object, context: Context) -> None:
         self._pod = pod
         self._context = context
-        self._held: dict[tuple[str, int], tuple[str, float]] = {}  # token, and when to ask again
+        self._held: dict[tuple[str, int], _Held] = {}
 
     async def token(self, audience: str, seconds: int) -> str:
         held = self._held.get((audience, seconds))
-        if held and time.time() < held[1]:
-            return held[0]
+        if held and held.is_fresh():
+            return held.token
         meta, spec = self._pod["metadata"], self._pod["spec"]
         asked = {
             "apiVersion": "authentication.k8s.io/v1",
@@ -54,11 +70,11 @@ class Tokens:
             )
         except ApiError as error:
             if held:  # still valid for a while: kubelet, too, goes on with what it has
-                return held[0]
+                return held.token
             raise SourceError(f"failed to fetch token: {error.message}") from error
         token = str(answer["status"]["token"])
         life = min(seconds * TOKEN_LIFETIME_USED, LONGEST_TOKEN_AGE_S)
-        self._held[(audience, seconds)] = (token, time.time() + life - random.uniform(0, 10))
+        self._held[(audience, seconds)] = _Held(token, time.time(), time.monotonic(), life - random.uniform(0, 10))
         return token
 
 

@@ -186,9 +186,7 @@ class PreparedVolumes:
             kind = next((key for key in spec if isinstance(spec[key], dict) and key != "claimRef"), "unknown")
             raise _failed(volume, f"persistent volumes of kind {kind} are not supported by this node")
         try:
-            if not os.path.isdir(source["path"]):
-                os.makedirs(source["path"])
-                os.chmod(source["path"], 0o755)
+            _make_open(source["path"])
             policy = (self._pod["spec"].get("securityContext") or {}).get("fsGroupChangePolicy")
             _give_to_group(source["path"], _fs_group(self._pod), only_on_mismatch=policy == "OnRootMismatch")
         except OSError as error:
@@ -324,8 +322,7 @@ def host_path(volume: str, source: Mapping[str, Any], data_dir: str) -> str:
     try:
         if not os.path.lexists(path):
             if kind in ("", "DirectoryOrCreate"):
-                os.makedirs(path, 0o755, exist_ok=True)
-                os.chmod(path, 0o755)  # kubelet's own, whatever the umask
+                _make_open(path)
             elif kind == "FileOrCreate":
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o644))
                 os.chmod(path, 0o644)
@@ -336,6 +333,13 @@ def host_path(volume: str, source: Mapping[str, Any], data_dir: str) -> str:
     except OSError as error:
         raise _failed(volume, str(error)) from error
     return path
+
+
+def _make_open(path: str) -> None:
+    """kubelet's own mode, whatever the umask."""
+    if not os.path.isdir(path):
+        os.makedirs(path)
+        os.chmod(path, 0o755)
 
 
 # -- fsGroup

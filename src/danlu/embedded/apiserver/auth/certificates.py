@@ -1,9 +1,13 @@
 """The cluster's own certificate authority and what it signs.
 
-    pki/ca.crt ca.key            made once
+    pki/ca.crt ca.key            the key is made once
     pki/server.crt server.key    made again when near its end, or when a name is missing
     pki/NAME.crt NAME.key        client certificates: CN is the user, O are the groups
-    pki/pki.json                 when each ends and what it was made for
+    pki/pki.json                 from when to when each holds and what it was made for
+
+A certificate that does not hold *now* is made again, whichever end is wrong: a machine whose clock was ahead at the
+first start has certificates that begin in the future. The authority's is made again with the same key and name, so that
+all it has signed holds on, and whoever trusts the old one while it holds accepts what is signed from then on.
 
 Start-up must stay quick, so the index answers "is all well?" and `cryptography` is imported only to make something.
 Every file is written whole (rename) with mode 0600. The index forgets a pair before it is replaced and learns of it
@@ -31,7 +35,9 @@ DAY = 24 * 3600
 AUTHORITY_LIFE = 10 * 365 * DAY
 LEAF_LIFE = 365 * DAY
 RENEW_BEFORE = 30 * DAY
-BACKDATED = 3600  # seconds: clocks of other machines may be behind ours
+# Clocks of other machines may be behind ours, and ours may be ahead by a time zone until it is set: less than a day.
+BACKDATED = DAY
+LAST_MOMENT = 253402300799  # 9999-12-31T23:59:59Z, the last that a certificate can name
 CLUSTER_NAMES = (
     "localhost",
     "kubernetes",
@@ -61,6 +67,7 @@ class Certificates:
         self.directory = directory
         self._index_path = directory / "pki.json"
         self._index: dict[str, dict[str, Any]] = self._read_index()
+        self._ensured: dict[str, dict[str, Any]] = {}  # what is in use, and what for
 
     @property
     def authority(self) -> KeyPair:
@@ -69,15 +76,19 @@ class Certificates:
     def authority_pem(self) -> str:
         return self.ensure_authority().certificate.read_text()
 
+    def outdated(self) -> bool:
+        """Whether one that is in use does not hold now, or soon will not: `ensure` them again."""
+        return any(not self._valid(name, made_for) for name, made_for in self._ensured.items())
+
     def ensure_authority(self) -> KeyPair:
-        pair = self._pair("ca")
+        self._ensured["ca"] = {}
         if not self._valid("ca", {}):
-            self._make("ca", {}, AUTHORITY_LIFE)
-            # What an older authority signed is worth nothing now.
-            for name in [name for name in self._index if name != "ca"]:
-                del self._index[name]
+            kept = self._authority_key()
+            self._make("ca", {}, AUTHORITY_LIFE, kept)
+            if kept is None:  # what another key signed is worth nothing now
+                self._index = {"ca": self._index["ca"]}
             self._write_index()
-        return pair
+        return self._pair("ca")
 
     def ensure_server(self, extra_names: Iterable[str] = ()) -> KeyPair:
         """`extra_names`: further host names and addresses under which clients will call."""
@@ -94,6 +105,7 @@ class Certificates:
 
     def _ensure(self, name: str, made_for: dict[str, Any]) -> KeyPair:
         self.ensure_authority()
+        self._ensured[name] = made_for
         if not self._valid(name, made_for):
             self._make(name, made_for, LEAF_LIFE)
             self._write_index()
@@ -108,7 +120,19 @@ class Certificates:
             entry["made_for"].get("names", ())
         ):
             return False
-        return bool(entry["ends"] - time.time() > RENEW_BEFORE)
+        now = time.time()
+        return bool(self._begins(name, entry) <= now and entry["ends"] - now > RENEW_BEFORE)
+
+    def _begins(self, name: str, entry: dict[str, Any]) -> float:
+        if "begins" not in entry:  # an index of a Danlu that did not ask
+            from cryptography import x509
+
+            try:
+                found = x509.load_pem_x509_certificate(self._pair(name).certificate.read_bytes())
+                entry["begins"] = int(found.not_valid_before_utc.timestamp())
+            except (OSError, ValueError):
+                return float("inf")
+        return float(entry["begins"])
 
     def _read_index(self) -> dict[str, dict[str, Any]]:
         try:
@@ -122,26 +146,30 @@ class Certificates:
 
     # -- making
 
-    def _make(self, name: str, made_for: dict[str, Any], life: int) -> None:
+    def _make(
+        self, name: str, made_for: dict[str, Any], life: int, key: ec.EllipticCurvePrivateKey | None = None
+    ) -> None:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import ec
 
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = key or ec.generate_private_key(ec.SECP256R1())
         is_authority = name == "ca"
-        ends = int(time.time()) + life
+        now = int(time.time())
+        begins, ends = now - BACKDATED, min(now + life, LAST_MOMENT)
         subject = _subject(name, made_for)
         if is_authority:
             issuer, signing_key = subject, key
         else:
             issuer, signing_key = self._signer()
+            ends = min(ends, int(self._index["ca"]["ends"]))  # nobody believes it for longer than its authority
         builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(issuer)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(_moment(int(time.time()) - BACKDATED))
+            .not_valid_before(_moment(begins))
             .not_valid_after(_moment(ends))
         )
         for extension, critical in _extensions(name, made_for, key.public_key(), signing_key.public_key()):
@@ -155,7 +183,7 @@ class Certificates:
         )
         write_private(pair.key, key_pem)
         write_private(pair.certificate, certificate.public_bytes(serialization.Encoding.PEM))
-        self._index[name] = {"ends": ends, "made_for": made_for}
+        self._index[name] = {"begins": begins, "ends": ends, "made_for": made_for}
 
     def _signer(self) -> tuple[x509.Name, ec.EllipticCurvePrivateKey]:
         from cryptography import x509
@@ -166,6 +194,17 @@ class Certificates:
         key = serialization.load_pem_private_key(pair.key.read_bytes(), None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)
         return x509.load_pem_x509_certificate(pair.certificate.read_bytes()).subject, key
+
+    def _authority_key(self) -> ec.EllipticCurvePrivateKey | None:
+        """The authority's own, if there is one that can be used."""
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        try:
+            key = serialization.load_pem_private_key(self._pair("ca").key.read_bytes(), None)
+        except (OSError, ValueError, TypeError):
+            return None
+        return key if isinstance(key, ec.EllipticCurvePrivateKey) else None
 
 
 def _host_names() -> set[str]:
