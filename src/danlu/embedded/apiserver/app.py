@@ -29,7 +29,7 @@ def pages() -> dict[str, Handler]:
     """Every path that is not /api/v1/… or /apis/GROUP/VERSION/…; a trailing * takes all below."""
     return {
         "/": root,
-        "/version": version,
+        "/version": version, "/version/": version,
         "/healthz": healthy, "/livez": healthy, "/readyz": healthy,
         "/healthz/*": healthy, "/livez/*": healthy, "/readyz/*": healthy,
         "/metrics": metrics,
@@ -42,7 +42,7 @@ def pages() -> dict[str, Handler]:
 
 
 async def root(call: Call) -> Response:
-    paths = [path for path in call.server.pages if not path.endswith("*") and path != "/"]
+    paths = [path for path in call.server.pages if not path.endswith(("*", "/"))]
     return Response.json({"paths": sorted([*paths, *discovery.paths(call.server.registry)])})
 
 
@@ -72,10 +72,11 @@ HEALTH_CHECKS = ("", "/ping", "/log", "/etcd")
 
 
 async def healthy(call: Call) -> Response:
-    if call.path.removeprefix("/healthz").removeprefix("/livez").removeprefix("/readyz") not in HEALTH_CHECKS:
+    path = call.target.path
+    if path.removeprefix("/healthz").removeprefix("/livez").removeprefix("/readyz") not in HEALTH_CHECKS:
         return page_not_found()
     if call.query.flag("verbose"):
-        page = call.path.strip("/").split("/")[0]
+        page = path.strip("/").split("/")[0]
         return Response.text(f"[+]ping ok\n[+]log ok\n[+]etcd ok\n{page} check passed\n")
     return Response.text("ok")
 
@@ -136,12 +137,10 @@ class App:
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             call = self._call(scope)
-            self.server.resolve(call)
-            self.server.require_rights(call)
+            self.server.admit(call)
             if call.verb == "get" and call.subresource != "proxy":
                 # exec, attach and port-forward act on a pod: whoever may only read it may not, whatever the method.
-                call.verb = "create"
-                self.server.require_rights(call)
+                self.server.require(call, "create", call.target.namespace)
             sub = call.served.subresources.get(call.subresource) if call.served else None
             if sub is None or sub.stream is None:
                 raise NotFound("the server could not find the requested resource")

@@ -218,7 +218,7 @@ def paths(registry: Registry) -> list[str]:
 def answer(call: Call) -> Response:
     """GET on /api, /apis and below, as far as group versions."""
     current = documents(call.server.registry)
-    path = call.path.rstrip("/")
+    path = call.target.path.rstrip("/")
     document = current.document(path, call.headers.get("host", "127.0.0.1"))
     if document is None:
         return Response.text("404 page not found\n", 404)

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 BUCKETS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 
+KNOWN_VERBS = "get list watch create update patch delete deletecollection post put head"
+VERBS = {verb: verb.upper() for verb in KNOWN_VERBS.split()}
+
 
 class Metrics:
     def __init__(self) -> None:
@@ -21,13 +24,16 @@ class Metrics:
     def request(self, call: Call, status: int, seconds: float) -> None:
         served = call.served
         group, resource_ = (served.kind.group, served.kind.plural) if served else ("", "")
-        key = (call.verb.upper(), group, resource_, call.route.subresource, status)
+        # Only names that we know: a client that makes others up would else fill the memory with them.
+        verb = VERBS.get(call.verb, "OTHER")
+        subresource = call.subresource if served is not None and served.has_subresource(call.subresource) else ""
+        key = (verb, group, resource_, subresource, status)
         self._requests[key] = self._requests.get(key, 0) + 1
-        if call.verb == "watch":
+        if verb == "WATCH":
             return
-        row = self._durations.get((call.verb.upper(), resource_))
+        row = self._durations.get((verb, resource_))
         if row is None:
-            row = self._durations[(call.verb.upper(), resource_)] = [0.0] * (len(BUCKETS) + 3)
+            row = self._durations[(verb, resource_)] = [0.0] * (len(BUCKETS) + 3)
         row[bisect_left(BUCKETS, seconds)] += 1
         row[-2] += 1
         row[-1] += seconds

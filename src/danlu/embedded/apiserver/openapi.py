@@ -172,7 +172,7 @@ async def v3_index(call: Call) -> Response:
 async def v3_document(call: Call) -> Response:
     """/openapi/v3/api/v1, /openapi/v3/apis/GROUP/VERSION"""
     current = documents(call.server.registry)
-    path = call.path.strip("/").removeprefix("openapi/v3").strip("/")
+    path = call.target.path.strip("/").removeprefix("openapi/v3").strip("/")
     if path not in current.kinds:
         return Response.text("404 page not found\n", 404)
     _accepts(call, "application/json")

@@ -1,14 +1,15 @@
-"""What a request is once it has been read: `Call` in, `Response` out; and the shape of every API path."""
+"""What a request is once it has been read: `Call` in, `Response` out."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
 
 import orjson
 
+from danlu.embedded.apiserver.target import Target, target_of
 from danlu.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -56,9 +57,9 @@ class Query:
         return name in self._values
 
     def flag(self, name: str) -> bool:
-        """Go's idea of a boolean parameter: `?watch`, `watch=1`, `watch=true`."""
+        """Kubernetes' idea of a boolean parameter: `?watch`, `watch=1`, and all else that is not "false" or 0."""
         values = self._values.get(name)
-        return values is not None and values[0] not in ("0", "false", "False", "FALSE", "f", "F")
+        return values is not None and values[0].lower() not in ("0", "false")
 
     def integer(self, name: str) -> int | None:
         text = self.get(name)
@@ -71,89 +72,41 @@ class Query:
 
 
 @dataclass(slots=True)
-class Route:
-    """Which thing a path is about. `resource` is empty for paths such as /version."""
-
-    group: str = ""
-    version: str = ""
-    resource: str = ""
-    namespace: str = ""
-    name: str = ""
-    subresource: str = ""
-    rest: str = ""  # what follows the subresource: proxy/REST
-
-
-def parse_route(path: str) -> Route | None:
-    """None when the path is not of the resource kind: /api/v1/…, /apis/GROUP/VERSION/…"""
-    parts = path.strip("/").split("/")
-    if "%" in path:
-        # Each segment by itself: an escaped slash is part of a name (and makes it an invalid one), not of the path.
-        parts = [unquote(part) for part in parts]
-    if parts[0] == "api" and len(parts) >= 3:
-        route, rest = Route("", parts[1]), parts[2:]
-    elif parts[0] == "apis" and len(parts) >= 4:
-        route, rest = Route(parts[1], parts[2]), parts[3:]
-    else:
-        return None
-    if rest[0] == "namespaces" and len(rest) >= 2:
-        # namespaces/NAME, its own subresources, or what lies inside the namespace
-        if len(rest) == 2 or (len(rest) == 3 and rest[2] in ("status", "finalize")):
-            route.resource, route.name, route.namespace = "namespaces", rest[1], rest[1]
-            route.subresource = rest[2] if len(rest) == 3 else ""
-            return route
-        route.namespace, rest = rest[1], rest[2:]
-    route.resource = rest[0]
-    if len(rest) > 1:
-        route.name = rest[1]
-    if len(rest) > 2:
-        route.subresource = rest[2]
-        route.rest = "/".join(rest[3:])
-    return route
-
-
-VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get", "HEAD": "get"}
-
-
-def verb_of(method: str, route: Route, query: Query) -> str:
-    """The verb that rights are given for."""
-    verb = VERBS.get(method, "")
-    if verb == "get" and not route.name:
-        return "watch" if query.flag("watch") else "list"
-    if verb == "delete" and not route.name:
-        return "deletecollection"
-    return verb
-
-
-@dataclass(slots=True)
 class Call:
-    """One request on its way through the server."""
+    """One request on its way through the server. What it is about is told by `target`, and by nothing else."""
 
     server: Server
     method: str
-    path: str
+    path: InitVar[str]  # as it was sent
     query: Query
     headers: Mapping[str, str]  # names in lower case
     body: bytes
     user: User
-    verb: str = ""
     served: ServedKind | None = None
-    route: Route = field(default_factory=Route)
+    target: Target = field(init=False)
     warnings: list[str] = field(default_factory=list)
     peer: str = ""
     in_process: bool = False  # from a part of this program, which may be given objects in place of bytes
 
+    def __post_init__(self, path: str) -> None:
+        self.target = target_of(self.method, path, self.query)
+
+    @property
+    def verb(self) -> str:
+        return self.target.verb
+
     @property
     def namespace(self) -> str:
-        # A cluster-scoped object has no namespace, also when its path has one in it (namespaces/NAME).
-        return self.route.namespace if self.served is None or self.served.kind.namespaced else ""
+        # A cluster-scoped object has no namespace, also when its rights are those of one (namespaces/NAME).
+        return self.target.namespace if self.served is None or self.served.kind.namespaced else ""
 
     @property
     def name(self) -> str:
-        return self.route.name
+        return self.target.name
 
     @property
     def subresource(self) -> str:
-        return self.route.subresource
+        return self.target.subresource
 
     @property
     def dry_run(self) -> bool:

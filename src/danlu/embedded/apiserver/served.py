@@ -136,3 +136,10 @@ class ServedKind:
     @property
     def key(self) -> str:
         return self.stored_as or self.kind.resource
+
+    def has_subresource(self, name: str) -> bool:
+        if name == "status":
+            return self.has_status
+        if name == "scale":
+            return self.scale is not None
+        return name in self.parts or name in self.subresources

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from danlu.embedded.apiserver import deleting, discovery, patching, reading, watching, writing
 from danlu.embedded.apiserver.auth.forbidden import access_forbidden
 from danlu.embedded.apiserver.registry import Registry
-from danlu.embedded.apiserver.request import Call, Response, Route, StreamResponse, parse_route, verb_of
+from danlu.embedded.apiserver.request import Call, Response, StreamResponse
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.apiserver.subresources import scale
+from danlu.embedded.apiserver.target import PAGE, PROXY
 from danlu.embedded.storage import Store
 from danlu.errors import ApiError, BadRequest, InternalError, MethodNotAllowed, NotFound
 from danlu.meta.fields import quoted
@@ -80,8 +81,8 @@ class Server:
         except ApiError as error:
             answer = error_response(error)
         except Exception:
-            log.exception("a request failed: %s %s", call.method, call.path)
-            text = f"Internal error occurred: {call.method} {call.path} failed; see the log"
+            log.exception("a request failed: %s %s", call.method, call.target.path)
+            text = f"Internal error occurred: {call.method} {call.target.path} failed; see the log"
             answer = error_response(InternalError(text))
         for text in call.warnings:
             shown = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
@@ -91,48 +92,47 @@ class Server:
         return answer
 
     async def _dispatch(self, call: Call) -> Answer:
-        self.resolve(call)
-        self.require_rights(call)
-        if not call.route.resource:
+        self.admit(call)
+        if call.target.scope == PAGE:
             return await self._page(call)
         handler = self.handler(call)
         if handler is None:
             return self._nothing_there(call)
         return await handler(call)
 
-    def resolve(self, call: Call) -> None:
-        """Finds out what the path is about."""
-        route = parse_route(call.path)
-        if route is None:
-            call.verb = call.method.lower()
-            return
-        call.route = route
-        call.verb = verb_of(call.method, route, call.query)
-        call.served = self.registry.by_path(route.group, route.version, route.resource)
+    def admit(self, call: Call) -> None:
+        """Finds the kind that the request is about, and raises Forbidden, in Kubernetes' words, unless the user may.
 
-    def require_rights(self, call: Call) -> None:
-        """Raises Forbidden, in Kubernetes' words, unless the user may do this."""
-        route = call.route
-        path = None if route.resource else call.path
-        asked = (call.verb, route.group, route.resource, route.subresource, route.namespace, route.name, path)
+        A kind that is not found at such a path is not served there: rights in a namespace end in it.
+        """
+        target = call.target
+        served = self.registry.by_path(target.group, target.version, target.resource)
+        call.served = served if served is not None and target.fits(served.kind.namespaced) else None
+        self.require(call, target.verb, target.namespace)
+        for segment, what in ((target.namespace, "Namespace"), (target.name, "Name")):
+            if segment and call.served is not None and not is_valid_path_segment(segment):
+                raise BadRequest(f"{what} parameter invalid: {quoted(segment)}: {_bad_segment(segment)}")
+
+    def require(self, call: Call, verb: str, namespace: str) -> None:
+        """Raises Forbidden unless the user may do this to what the request is about."""
+        target = call.target
+        path = target.path if target.scope == PAGE else None
+        asked = (verb, target.group, target.resource, target.subresource, namespace, target.name, path)
         decision = self.authorizer.authorize(call.user, *asked)
         if not decision.allowed:
             raise access_forbidden(call.user.name, *asked, decision.reason)
 
     def handler(self, call: Call) -> Handler | None:
-        served, route = call.served, call.route
-        if served is None or not _scope_fits(served, route):
+        served, target = call.served, call.target
+        if served is None:
             return None
-        for segment, what in ((route.namespace, "Namespace"), (route.name, "Name")):
-            if segment and not is_valid_path_segment(segment):
-                raise BadRequest(f"{what} parameter invalid: {quoted(segment)}: {_bad_segment(segment)}")
-        if route.subresource:
+        if target.subresource:
             return self._subresource_handler(call, served)
-        if call.method == "HEAD" or call.verb in (BY_COLLECTION if route.name else BY_NAME):
+        if call.method == "HEAD" or call.verb in (BY_COLLECTION if target.by_name else BY_NAME):
             raise MethodNotAllowed()
-        if served.kind.namespaced and not route.namespace and call.verb in BY_COLLECTION:
+        if served.kind.namespaced and not target.namespace and call.verb in BY_COLLECTION:
             raise MethodNotAllowed()  # across all namespaces one can only list and watch
-        if call.verb not in served.verbs or call.verb not in METHODS:
+        if call.verb not in served.verbs or call.verb not in METHODS or (call.verb == "watch" and call.method != "GET"):
             raise MethodNotAllowed()
         return METHODS[call.verb]
 
@@ -147,25 +147,26 @@ class Server:
         if served.custom:
             raise NotFound.of(served.kind.plural, call.name, served.kind.group)
         sub = served.subresources.get(name)
-        if sub is not None and call.verb not in sub.verbs and name != "proxy":  # a proxy passes on any method
+        if sub is not None and call.verb not in sub.verbs and name != PROXY:  # a proxy passes on any method
             raise MethodNotAllowed()
         return sub.handle if sub is not None else None
 
     def _nothing_there(self, call: Call) -> Response:
-        group = call.route.group
-        if any(served.kind.group == group and not served.custom for served in self.registry.all()):
+        group = call.target.group
+        known = call.target.path.startswith(f"/apis/{group}/" if group else "/api/")
+        if known and any(served.kind.group == group and not served.custom for served in self.registry.all()):
             raise NotFound.of_path()
         return page_not_found()
 
     async def _page(self, call: Call) -> Answer:
-        path = call.path.rstrip("/") or "/"
+        path = call.target.path
         handler = self.pages.get(path)
         if handler is not None:
             return await handler(call)
         for prefix, page in self.pages.items():
             if prefix.endswith("/*") and path.startswith(prefix[:-1]):
                 return await page(call)
-        if path == "/api" or path.startswith(("/api/", "/apis")):
+        if path in ("/api", "/apis") or path.startswith(("/api/", "/apis/")):
             return discovery.answer(call)
         return page_not_found()
 
@@ -180,15 +181,6 @@ def _bad_segment(name: str) -> str:
     if name in (".", ".."):
         return f"may not be '{name}'"
     return " ".join(f"may not contain '{letter}'" for letter in "/%" if letter in name)
-
-
-def _scope_fits(served: ServedKind, route: Route) -> bool:
-    """Namespaced objects by name need a namespace; cluster-scoped ones have none."""
-    if not served.kind.namespaced:
-        return not route.namespace or served.kind.plural == "namespaces"
-    if route.namespace:
-        return True
-    return not route.name  # a list or watch across all namespaces
 
 
 def page_not_found() -> Response:

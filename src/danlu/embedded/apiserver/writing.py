@@ -58,6 +58,8 @@ async def create_object(
 
     `applied_fields`: what server-side apply says its manager owns, instead of the whole object.
     """
+    if call.verb != "create":  # PUT and apply make what is not there: that is another right than to change what is
+        call.server.require(call, "create", call.namespace)
     store = call.server.store
     meta = obj["metadata"]
     match_namespace(call, served, meta)

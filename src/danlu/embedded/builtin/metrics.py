@@ -64,7 +64,7 @@ async def nodes(call: Call) -> list[Object]:
 def _chosen(call: Call, key: str, plural: str) -> list[Stored]:
     served = call.served
     assert served is not None
-    if call.name:
+    if call.verb == "get":
         stored = call.server.store.get(key, call.namespace, call.name)
         if stored is None:
             raise NotFound.of(plural, call.name)
@@ -75,7 +75,7 @@ def _chosen(call: Call, key: str, plural: str) -> list[Stored]:
 
 
 def _named(call: Call, found: list[Object], plural: str, shown: str) -> list[Object]:
-    if call.name and not found:
+    if call.verb == "get" and not found:
         raise NotFound.of(plural, shown, "metrics.k8s.io")
     return found
 

@@ -96,4 +96,10 @@ class Graph:
                 yield entry
 
     def blocking(self, uid: str) -> list[Entry]:
-        return [e for e in self.dependents(uid) if any(o.uid == uid and o.blocks for o in e.owners)]
+        """Those that the owner waits for. Who only claims it from another namespace can hold nothing up there."""
+        home = self.alive.get(uid) or ""
+        return [
+            e
+            for e in self.dependents(uid)
+            if home in ("", e.namespace) and any(o.uid == uid and o.blocks for o in e.owners)
+        ]

@@ -19,6 +19,7 @@ from danlu.embedded.apiserver.auth.tokens import (
 )
 from danlu.embedded.apiserver.request import User
 from danlu.errors import BadRequest, Unauthorized
+from danlu.meta import names
 from danlu.meta.fields import quoted
 
 if TYPE_CHECKING:
@@ -102,7 +103,9 @@ class Authenticator:
             return user
         groups = list(asked_groups)
         account_namespace, _, account = name.removeprefix(_ACCOUNT).partition(":")
-        if name.startswith(_ACCOUNT) and account and ":" not in account:
+        # What only looks like a service account is a user of that name.
+        is_account = not names.dns_label(account_namespace) and not names.dns_subdomain(account)
+        if name.startswith(_ACCOUNT) and is_account:
             self._require(user, "", "serviceaccounts", "", account_namespace, account)
             if not groups:
                 groups = list(service_account_groups(account_namespace))

@@ -41,8 +41,8 @@ class Target:
 
 
 async def handle(call: Call) -> Response | StreamResponse:
-    prefix, path = _split(call)
-    if call.route.resource == "nodes":
+    prefix, path = call.target.before, call.target.below
+    if call.target.resource == "nodes":
         return await _node_page(call, path)
     target = _target(call)
     if not path:
@@ -62,7 +62,7 @@ async def handle(call: Call) -> Response | StreamResponse:
 async def stream(call: Call, scope: Any, receive: Any, send: Any) -> None:
     import aiohttp
 
-    prefix, path = _split(call)
+    prefix, path = call.target.before, call.target.below
     target = _target(call)
     socket = Socket(scope, receive, send)
     headers = _request_headers(call, prefix)
@@ -123,7 +123,7 @@ async def _to_client(upstream: aiohttp.ClientWebSocketResponse, socket: Socket) 
 
 def _target(call: Call) -> Target:
     scheme, name, port = _split_name(call.name)
-    return _service(call, scheme, name, port) if call.route.resource == "services" else _pod(call, scheme, name, port)
+    return _service(call, scheme, name, port) if call.target.resource == "services" else _pod(call, scheme, name, port)
 
 
 def _split_name(text: str) -> tuple[str, str, str]:
@@ -210,16 +210,6 @@ def _endpoints(call: Call, service: str, port_name: str) -> list[tuple[str, int]
 # -- the request and its answer
 
 
-def _split(call: Call) -> tuple[str, str]:
-    """The path up to and with `proxy`, and what follows it, as it was sent."""
-    marker = f"/{call.route.resource}/{call.name}/proxy"
-    at = call.path.find(marker)
-    if at < 0:
-        raise BadRequest(f'invalid request "{call.path}"')
-    end = at + len(marker)
-    return call.path[:end], call.path[end:]
-
-
 def _query(call: Call) -> str:
     pairs = call.query.pairs()
     return f"?{urlencode(pairs)}" if pairs else ""
@@ -250,7 +240,7 @@ async def _ask(call: Call, target: Target, path: str) -> tuple[aiohttp.ClientRes
     import aiohttp
     from yarl import URL
 
-    prefix, _ = _split(call)
+    prefix = call.target.before
     client = _client()
     problem: OSError | None = None
     address = target.addresses[0]
