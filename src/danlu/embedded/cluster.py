@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from danlu import __version__
 from danlu.client.client import Client
 from danlu.embedded import bootstrap
-from danlu.embedded.apiserver import admission, crds
+from danlu.embedded.apiserver import admission, crds, paging
 from danlu.embedded.apiserver.addresses import ServiceAddresses
 from danlu.embedded.apiserver.admission.pod_limit import PodLimit
 from danlu.embedded.apiserver.admission.policies import Policies
@@ -156,6 +156,7 @@ class Cluster:
             pages(),
             Metrics(),
             Webhooks(store, registry),
+            paging.read_key(certificates.directory / "continue.key"),
         )
         crds.CustomKinds(store, registry)
         return server

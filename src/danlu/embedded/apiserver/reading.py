@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import time
-from collections import OrderedDict
-
-import orjson
+from collections.abc import Sequence
 
 from danlu.embedded.apiserver import encoding
+from danlu.embedded.apiserver.paging import Asked, after, asked_by
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.selecting import matcher
 from danlu.embedded.apiserver.served import ServedKind
@@ -17,29 +13,6 @@ from danlu.embedded.storage import Store, Stored
 from danlu.errors import BadRequest, Expired, NotFound, Timeout
 from danlu.meta.fields import FieldError, forbidden, invalid_error, not_supported, quoted
 from danlu.meta.kind import Kind
-
-# Lists that are read in pages go on from the same moment; this many such moments are kept, for so long.
-MAX_SNAPSHOTS = 32
-SNAPSHOT_SECONDS = 300.0  # as long as etcd keeps what was overwritten
-
-
-class Snapshots:
-    """The remaining pages of limited lists. Stored versions never change, so keeping one costs a list of references."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int, str], tuple[float, list[Stored]]] = OrderedDict()
-
-    def keep(self, key: tuple[str, int, str], found: list[Stored]) -> None:
-        self._kept[key] = (time.monotonic(), found)
-        self._kept.move_to_end(key)
-        while len(self._kept) > MAX_SNAPSHOTS:
-            self._kept.popitem(last=False)
-
-    def find(self, key: tuple[str, int, str]) -> list[Stored] | None:
-        while self._kept and time.monotonic() - next(iter(self._kept.values()))[0] > SNAPSHOT_SECONDS:
-            self._kept.popitem(last=False)
-        kept = self._kept.get(key)
-        return kept[1] if kept is not None else None
 
 
 async def get(call: Call) -> Response:
@@ -62,71 +35,41 @@ async def list_(call: Call) -> Response:
     matches = matcher(call, served)
     if served.computed is not None:
         return encoding.many_made(call, served, await served.computed(call))
-    namespace = call.namespace or None
     limit = call.query.integer("limit") or 0
-    token = call.query.get("continue")
+    asked, token, begin, kept = asked_by(call, served), call.query.get("continue"), 0, False
     if token:
-        revision, start, consistent = _read_token(token)
-        found = _continued(call, served, revision, start, consistent)
-        if not consistent:
-            revision = store.revision
+        found, revision, begin, kept = _continued(call, served, asked, token)
     else:
         try:
             check_version(call, store)
         except BadRequest as error:
             raise BadRequest(f"invalid resource version: {error.message}") from None
-        revision = store.revision
-        found = store.scan(served.key, namespace)
-    if matches is not None:
-        found = [stored for stored in found if matches(stored)]
-    if limit <= 0 or len(found) <= limit:
-        return encoding.many(call, served, found, revision)
-    page, rest = found[:limit], found[limit:]
-    call.server.snapshots.keep((served.key, revision, _place(page[-1])), rest)
-    remaining = None if matches else len(rest)
-    return encoding.many(call, served, page, revision, _write_token(revision, _place(page[-1])), remaining)
+        found, revision = store.scan(served.key, call.namespace or None), store.revision
+    if matches is not None and not kept:
+        found, begin = [stored for stored in found[begin:] if matches(stored)], 0
+    left = len(found) - begin - limit
+    if limit <= 0 or left <= 0:
+        return encoding.many(call, served, found[begin:] if begin else found, revision)
+    if not kept:
+        call.server.snapshots.keep(asked, revision, found)
+    page = found[begin : begin + limit]
+    go_on = call.server.page_tokens.write(asked, revision, page[-1])
+    return encoding.many(call, served, page, revision, go_on, None if matches else left)
 
 
-def _place(stored: Stored) -> str:
-    return f"{stored.namespace}/{stored.name}"
-
-
-def _write_token(revision: int, start: str) -> str:
-    body = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": start + "\0"})
-    return base64.urlsafe_b64encode(body).rstrip(b"=").decode()
-
-
-def _read_token(token: str) -> tuple[int, str, bool]:
-    try:
-        body = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        revision, start = int(body["rv"]), str(body["start"]).rstrip("\0")
-    except (ValueError, TypeError, KeyError, binascii.Error):
-        raise BadRequest(
-            "invalid continue token: continue key is not valid: encoded version token is not valid"
-        ) from None
-    return revision, start, revision >= 0
-
-
-def _continued(call: Call, served: ServedKind, revision: int, start: str, consistent: bool) -> list[Stored]:
-    if consistent:
-        kept = call.server.snapshots.find((served.key, revision, start))
-        if kept is not None:
-            return kept
-        expired = Expired(
-            "The provided continue parameter is too old to display a consistent list result. You can start a new list "
-            "without the continue parameter, or use the continue token in this response to retrieve the remainder of "
-            "the results. Continuing with the provided token results in an inconsistent list - objects that were "
-            "created, modified, or deleted between the time the first chunk was returned and now may show up in the "
-            "list.",
-        )
-        expired.metadata["continue"] = _write_token(-1, start)
-        raise expired
-    namespace, _, name = start.partition("/")
-    return [
-        stored
-        for stored in call.server.store.scan(served.key, call.namespace or None)
-        if (stored.namespace, stored.name) > (namespace, name)
-    ]
+def _continued(call: Call, served: ServedKind, asked: Asked, token: str) -> tuple[Sequence[Stored], int, int, bool]:
+    """(the whole list, its revision, where to go on in it, whether it is one that was kept)"""
+    store = call.server.store
+    revision, place = call.server.page_tokens.read(asked, token)
+    if call.query.get("resourceVersion") not in ("", "0"):
+        raise BadRequest("specifying resource version is not allowed when using continue")
+    if revision < 0:
+        found: Sequence[Stored] = store.scan(served.key, call.namespace or None)
+        return found, store.revision, after(found, place), False
+    kept = call.server.snapshots.find(asked, revision)
+    if kept is None:
+        raise call.server.page_tokens.expired(asked, place)
+    return kept, revision, after(kept, place), True
 
 
 def parse_version(text: str) -> int:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from danlu.embedded.apiserver import deleting, discovery, patching, reading, watching, writing
+from danlu.embedded.apiserver import deleting, discovery, paging, patching, reading, watching, writing
 from danlu.embedded.apiserver.auth.forbidden import access_forbidden
 from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.request import Call, Response, StreamResponse
@@ -59,6 +59,7 @@ class Server:
         pages: dict[str, Handler],
         metrics: Metrics,
         webhooks: Webhooks,
+        page_key: bytes,
     ) -> None:
         self.store = store
         self.registry = registry
@@ -68,7 +69,8 @@ class Server:
         self.pages = pages  # everything that is not a resource: /version, /healthz, /openapi/v3 …
         self.metrics = metrics
         self.webhooks = webhooks
-        self.snapshots = reading.Snapshots()
+        self.page_tokens = paging.Tokens(page_key)
+        self.snapshots = paging.Snapshots()
         self.node_streams: dict[str, NodeStreams] = {}  # by node: logs, exec, attach, connections to pods
         self.node_usage: NodeUsage | None = None  # of all nodes that run pods
         self.started = time.time()
