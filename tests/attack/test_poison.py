@@ -24,6 +24,7 @@ from danlu.kinds._training.job import MOST_REPLICAS, MOST_TENSORFLOW_REPLICAS
 from danlu.meta import objects
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import (
+    CONFIG_MAP,
     DEPLOYMENT,
     EVENT,
     JOB,
@@ -330,3 +331,117 @@ def _tf_config(pod: Object) -> Object:
     env = {one["name"]: one.get("value", "") for one in pod["spec"]["containers"][0]["env"]}
     found: Object = yaml.safe_load(env["TF_CONFIG"])
     return found
+
+
+# -- many of something, and numbers of many digits
+
+
+async def test_thousands_of_owners_are_looked_at_once_each(client: Client) -> None:
+    """Twice as many took four times as long: 20,000 of them stopped the API for a minute."""
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "n"}
+    owners = [{**owner, "uid": f"u{number % 19_999}"} for number in range(20_000)]
+    meta = {"name": "poison", "namespace": "default", "ownerReferences": owners}
+    made = await asyncio.wait_for(
+        client.create(CONFIG_MAP, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}), WAIT_S
+    )
+    assert len(made["metadata"]["ownerReferences"]) == 19_999
+
+
+MANY_DIGITS = "9" * 5000
+DIGITS = {
+    "maxSurge": (DEPLOYMENT, workload(DEPLOYMENT, strategy={"rollingUpdate": {"maxSurge": f"{MANY_DIGITS}%"}}), True),
+    "index": (
+        JOB,
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "poison", "namespace": "default"},
+            "spec": {
+                "completions": 5,
+                "completionMode": "Indexed",
+                "successPolicy": {"rules": [{"succeededIndexes": f"0-{MANY_DIGITS}"}]},
+                "template": template(restartPolicy="Never"),
+            },
+        },
+        False,
+    ),
+    "deletion cost": (
+        POD,
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": "poison",
+                "namespace": "default",
+                "annotations": {"controller.kubernetes.io/pod-deletion-cost": MANY_DIGITS},
+            },
+            "spec": template()["spec"],
+        },
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("where", DIGITS)
+async def test_numbers_of_thousands_of_digits_are_numbers(client: Client, where: str) -> None:
+    """Taken, where Kubernetes takes them, or refused; but never an error of ours (500)."""
+    kind, obj, taken = DIGITS[where]
+    if taken:
+        await client.create(kind, obj)
+        await client.delete(kind, "poison", "default", propagation="Background")
+        return
+    with pytest.raises(errors.Invalid, match="Invalid value"):
+        await client.create(kind, obj)
+
+
+async def test_a_version_of_thousands_of_digits_is_one_that_has_not_come(client: Client) -> None:
+    with pytest.raises(errors.ApiError) as refused:
+        await client.request("GET", "/api/v1/namespaces/default/pods", [("resourceVersion", MANY_DIGITS)])
+    assert refused.value.code == 504
+
+
+# -- environments that grow as they are expanded
+
+
+DOUBLING = [{"name": "A0", "value": "x" * 16}] + [
+    {"name": f"A{number}", "value": f"$(A{number - 1})$(A{number - 1})"} for number in range(1, 37)
+]
+
+
+@pytest.mark.parametrize(
+    ("container", "why"),
+    [
+        ({"env": DOUBLING}, "environment variable A13 is longer than 128 KiB when its $(VARIABLES) are expanded"),
+        (
+            {"env": DOUBLING[:13], "args": ["$(A12)" * 1000]},
+            "word 1 of command or args is longer than 128 KiB when its $(VARIABLES) are expanded",
+        ),
+        (
+            {"env": [*DOUBLING[:13], *({"name": f"B{n}", "value": "$(A12)"} for n in range(40))]},
+            "the environment is larger than 2048 KiB",
+        ),
+    ],
+)
+async def test_an_environment_is_bounded_before_it_is_built(
+    tmp_path: Path, container: dict[str, Any], why: str
+) -> None:
+    """36 doublings of 16 characters are a terabyte: the pod says so and waits, and goes when it is deleted."""
+    cluster = Cluster(ClusterSettings(data_dir=tmp_path / "node", port=0))
+    await cluster.start()
+    try:
+        spec = template()["spec"]
+        spec["containers"] = [{**spec["containers"][0], **container}]
+        meta = {"name": "poison", "namespace": "default"}
+        await cluster.client.create(POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+        waiting = await until("the container to wait", lambda: _waiting(cluster.client, "CreateContainerConfigError"))
+        assert waiting["message"].startswith(why)
+        await cluster.client.delete(POD, "poison", "default")
+        await until("the pod to be gone", lambda: _is_gone(cluster.client, POD))
+    finally:
+        await cluster.stop()
+
+
+async def _waiting(client: Client, reason: str) -> Object | None:
+    status = (await client.get(POD, "poison", "default")).get("status") or {}
+    states_of = [one["state"].get("waiting") or {} for one in status.get("containerStatuses") or ()]
+    return next((one for one in states_of if one.get("reason") == reason), None)

@@ -10,7 +10,8 @@ import re
 from functools import lru_cache, total_ordering
 
 NANO = 10**9
-_LARGEST_BINARY = (2**63 - 1) * NANO
+_LARGEST_INT64 = 2**63 - 1
+_LARGEST_BINARY = _LARGEST_INT64 * NANO
 _LARGEST_EXPONENT = 300  # beyond this a number is an attack on memory, not a resource
 _LARGEST = 10**_LARGEST_EXPONENT * NANO  # so that every sum of some is still a float
 _MOST_DIGITS = 400
@@ -42,11 +43,11 @@ class Quantity:
         self._text = text
 
     def value(self) -> int:
-        """In whole units, rounded away from zero."""
-        return _divide_up(self.nano, NANO)
+        """In whole units, rounded away from zero; held within 64 bits, which is all that anybody can write down."""
+        return _held(_divide_up(self.nano, NANO))
 
     def milli(self) -> int:
-        return _divide_up(self.nano, 10**6)
+        return _held(_divide_up(self.nano, 10**6))
 
     def __float__(self) -> float:
         return self.nano / NANO
@@ -177,6 +178,12 @@ def _canonical(nano: int, form: str) -> str:
     if form == "DecimalSI":
         return f"{number}{_DECIMAL_NAMES[power]}"
     return f"{number}e{power}" if power else str(number)
+
+
+def _held(number: int) -> int:
+    return (
+        number if -_LARGEST_INT64 <= number <= _LARGEST_INT64 else (_LARGEST_INT64 if number > 0 else -_LARGEST_INT64)
+    )
 
 
 def _divide_up(number: int, by: int) -> int:

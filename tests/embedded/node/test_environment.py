@@ -148,3 +148,14 @@ async def test_service_links() -> None:
     assert env["MY_WEB_SERVICE_PORT_HTTP"] == "80"
     assert env["MY_WEB_PORT_80_TCP"] == "tcp://127.96.0.9:80"
     assert not any(name.startswith("HEADLESS") for name in env)
+
+
+def test_a_reference_that_is_never_closed_costs_one_look() -> None:
+    """Each `$(` used to be followed to the end of the text: half a million of them took hours."""
+    text = "$(" * 60_000
+    assert expand_text(text, {}) == text
+
+
+def test_what_would_be_too_long_is_not_built() -> None:
+    with pytest.raises(ConfigError, match="word 7 is longer than 128 KiB"):
+        expand_text("$(A)" * 1_000_000, {"A": "x" * 100_000}, what="word 7")

@@ -12,6 +12,7 @@ from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.storage import Store, Stored
 from danlu.errors import BadRequest, Expired, NotFound, Timeout
 from danlu.meta.fields import FieldError, forbidden, invalid_error, not_supported, quoted
+from danlu.meta.integers import decimal
 from danlu.meta.kind import Kind
 
 
@@ -76,7 +77,7 @@ def parse_version(text: str) -> int:
     if text and not (text.isascii() and text.isdecimal()):
         why = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
         raise BadRequest(f"resourceVersion: Invalid value: {quoted(text)}: {why}")
-    return int(text or "0")
+    return decimal(text or "0")
 
 
 def check_version(call: Call, store: Store) -> None:

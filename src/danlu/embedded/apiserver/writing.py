@@ -12,6 +12,8 @@ import secrets
 import uuid
 from collections.abc import Callable
 
+import orjson
+
 from danlu.embedded.apiserver import decoding, encoding, options
 from danlu.embedded.apiserver.admission import Attributes
 from danlu.embedded.apiserver.negotiation import MEDIA_TYPES
@@ -217,15 +219,16 @@ def _one_of_each_owner(call: Call, meta: Object) -> None:
     owners = meta.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
-    kept: list[Object] = []
-    twice: list[str] = []
+    kept: dict[bytes, Object] = {}
+    twice: dict[str, None] = {}  # in the order in which they were found
     for owner in owners:
-        if owner not in kept:
-            kept.append(owner)
-        elif owner.get("uid", "") not in twice:
-            twice.append(owner.get("uid", ""))
+        same = orjson.dumps(owner, option=orjson.OPT_SORT_KEYS)
+        if same not in kept:
+            kept[same] = owner
+        else:
+            twice[owner.get("uid", "")] = None
     if twice:
-        meta["ownerReferences"] = kept
+        meta["ownerReferences"] = [*kept.values()]
         call.warnings.append(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and "
             "may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "

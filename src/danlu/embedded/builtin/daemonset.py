@@ -20,6 +20,7 @@ from danlu.embedded.builtin.workloads import (
 )
 from danlu.meta import names, objects
 from danlu.meta.fields import FieldError, immutable, invalid, not_supported, required
+from danlu.meta.integers import decimal
 from danlu.meta.kind import Object
 from danlu.meta.labels import format_labels, validate_label_selector
 from danlu.meta.wellknown import DAEMON_SET
@@ -73,7 +74,7 @@ def prepare_update(new: Object, old: Object) -> None:
 
 def _template_generation(obj: Object) -> int:
     text = objects.annotations_of(obj).get(TEMPLATE_GENERATION, "1")
-    return int(text) if text.isdecimal() else 1
+    return decimal(text) if text.isdecimal() else 1
 
 
 def _count_template(obj: Object, generation: int) -> None:

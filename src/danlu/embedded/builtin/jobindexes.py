@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from danlu.meta.fields import quoted
+from danlu.meta.integers import decimal
 
 
 class IndexesError(ValueError):
@@ -62,6 +63,6 @@ def _interval(text: str, completions: int) -> tuple[int, int]:
 def _index(text: str, completions: int) -> int:
     if not text.isascii() or not text.isdecimal():
         raise IndexesError(f"cannot convert string to integer for index: {quoted(text)}")
-    if int(text) >= completions:
+    if decimal(text) >= completions:
         raise IndexesError(f"too large index: {quoted(text)}")
-    return int(text)
+    return decimal(text)

@@ -8,6 +8,7 @@ from typing import Any
 from danlu.embedded.builtin.podspec import default_pod_template, validate_pod_template
 from danlu.meta import names, objects
 from danlu.meta.fields import FieldError, forbidden, invalid, not_negative, not_supported, required
+from danlu.meta.integers import decimal
 from danlu.meta.kind import Object
 from danlu.meta.labels import SelectorError, from_label_selector, validate_label_selector
 
@@ -158,7 +159,7 @@ def int_or_percent_errors(value: Any, path: str) -> list[FieldError]:
 def amount(value: Any) -> int:
     """The number, or the percentage's number; 0 for what is neither."""
     if isinstance(value, str):
-        return int(value[:-1]) if not names.percent(value) else 0
+        return decimal(value[:-1]) if not names.percent(value) else 0
     return int(value or 0)
 
 

@@ -17,6 +17,7 @@ from danlu.client.client import Client
 from danlu.client.informer import DELETED, Informer, controller_uid
 from danlu.meta import conditions, names, objects, owners
 from danlu.meta.clock import parse_time
+from danlu.meta.integers import decimal
 from danlu.meta.kind import Kind, Object
 from danlu.meta.labels import Selector, from_label_selector, from_map
 from danlu.meta.wellknown import POD, REPLICATION_CONTROLLER
@@ -158,7 +159,7 @@ def _created(pod: Object) -> float:
 
 def _deletion_cost(pod: Object) -> int:
     try:
-        return int(objects.annotations_of(pod).get("controller.kubernetes.io/pod-deletion-cost", "0"))
+        return decimal(objects.annotations_of(pod).get("controller.kubernetes.io/pod-deletion-cost", "0"))
     except ValueError:
         return 0
 
@@ -385,5 +386,5 @@ def share(value: int | str | None, total: int, *, round_up: bool) -> int:
         return 0
     if isinstance(value, int):
         return value
-    percent = int(value.rstrip("%"))
+    percent = decimal(value.rstrip("%"))
     return -(-total * percent // 100) if round_up else total * percent // 100

@@ -156,6 +156,11 @@ class ServiceProxy:
 
     async def _open(self, key: Key, service: Object, at: ListenKey, want: _Wanted) -> None:
         protocol, address, port = at
+        if len(self._listeners) >= most_listeners():
+            self._refuse(
+                key, service, at, f"cannot listen on {address}:{port}: services have all sockets they may have"
+            )
+            return
         if want.same_port and protocol == "TCP" and await _answers(address, port):
             self._failed.pop(at, None)
             return
@@ -163,18 +168,22 @@ class ServiceProxy:
         try:
             await forwarder.listen(address, port)
         except OSError as error:
-            self._failed[at] = key
-            if at not in self._told:
-                self._told.add(at)
-                if key == KUBERNETES:  # pods are told the server's own address then: nobody has to act
-                    log.info("service kubernetes: %s", _explain(at, error))
-                else:
-                    self._recorder.warning(service, "FailedToListen", _explain(at, error))
+            self._refuse(key, service, at, _explain(at, error))
             return
         self._failed.pop(at, None)
         self._told.discard(at)
         self._listeners[at] = _Listener(key, forwarder, want.rotation)
         self._by_service.setdefault(key, set()).add(at)
+
+    def _refuse(self, key: Key, service: Object, at: ListenKey, why: str) -> None:
+        """It is tried again later, and told once."""
+        self._failed[at] = key
+        if at not in self._told:
+            self._told.add(at)
+            if key == KUBERNETES:  # pods are told the server's own address then: nobody has to act
+                log.info("service kubernetes: %s", why)
+            else:
+                self._recorder.warning(service, "FailedToListen", why)
 
     def _close(self, at: ListenKey) -> None:
         listener = self._listeners.pop(at)
@@ -192,6 +201,12 @@ def _allow_many_sockets() -> None:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def most_listeners() -> int:
+    """Half of the descriptors that this process may have: a service of 20,000 ports must leave some to the API."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return (MOST_SOCKETS if soft == resource.RLIM_INFINITY else soft) // 2
 
 
 async def _answers(address: str, port: int) -> bool:

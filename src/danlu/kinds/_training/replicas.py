@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from danlu.kinds._training.job import Job, Replica
 from danlu.meta import conditions
+from danlu.meta.integers import decimal
 from danlu.meta.kind import Object
 
 RESTARTS = "training.danlu.dev/restarts"
@@ -124,4 +125,4 @@ def _is_down(status: Object) -> bool:
 
 
 def _number(text: str | None) -> int:
-    return int(text) if text and text.isdigit() else 0
+    return decimal(text) if text and text.isascii() and text.isdigit() else 0

@@ -11,7 +11,7 @@ from danlu.embedded.apiserver.mirror import Mirror
 from danlu.meta import wellknown
 from danlu.meta.kind import Object
 from danlu.meta.quality import quality_of_service
-from danlu.meta.quantity import ZERO, Quantity
+from danlu.meta.quantity import NANO, ZERO, Quantity
 from danlu.meta.usage import Amounts, amounts, pod_limits, pod_requests
 
 if TYPE_CHECKING:
@@ -189,5 +189,9 @@ def _ratio_above(kind: str, name: str, bound: Quantity, requests: Amounts, limit
         return f"{text}, but no request is specified or request is 0"
     if not limit:
         return f"{text}, but no limit is specified or limit is 0"
-    ratio = limit.nano / request.nano
-    return f"{text}, but provided ratio is {ratio:f}" if ratio > float(bound) else ""
+    if limit.nano * NANO <= bound.nano * request.nano:
+        return ""
+    try:
+        return f"{text}, but provided ratio is {limit.nano / request.nano:f}"
+    except OverflowError:
+        return f"{text}, but provided ratio is +Inf"

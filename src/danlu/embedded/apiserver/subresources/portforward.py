@@ -57,7 +57,7 @@ def _ports(call: Call) -> list[int]:
     for text in ",".join(call.query.getall("ports")).split(","):
         if not text:
             continue
-        if not text.isdigit() or not 0 < int(text) < 65536:
+        if not text.isdigit() or len(text) > 5 or not 0 < int(text) < 65536:
             raise BadRequest(f'unable to parse "{text}" as a port: it must be between 1 and 65535')
         ports.append(int(text))
     if not ports:

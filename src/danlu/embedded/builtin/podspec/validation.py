@@ -14,6 +14,7 @@ from danlu.embedded.builtin.resources import amount_errors, container_name_texts
 from danlu.meta import names
 from danlu.meta.addresses import address_errors
 from danlu.meta.fields import FieldError, duplicate, forbidden, invalid, not_found, not_supported, required, too_long
+from danlu.meta.integers import decimal
 from danlu.meta.kind import Object
 from danlu.meta.labels import validate_labels
 from danlu.meta.metadata import validate_annotations
@@ -43,7 +44,7 @@ def validate_pod_template(template: Object, path: str) -> list[FieldError]:
 
 def annotation_errors(annotations: dict[str, str], path: str) -> list[FieldError]:
     cost = annotations.get(DELETION_COST)
-    if cost is None or (_COST.fullmatch(cost) and -(2**31) <= int(cost) < 2**31):
+    if cost is None or (_COST.fullmatch(cost) and -(2**31) <= decimal(cost) < 2**31):
         return []
     return [invalid(f"{path}[{DELETION_COST}]", cost, "must be a 32bit integer")]
 

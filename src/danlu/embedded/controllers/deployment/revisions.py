@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from danlu.embedded.controllers.hashes import short_hash
 from danlu.meta import objects
+from danlu.meta.integers import decimal
 from danlu.meta.kind import Object
 
 REVISION = "deployment.kubernetes.io/revision"
@@ -62,13 +63,13 @@ def _without_nulls(value: object) -> Object:
 
 def number(obj: Object, annotation: str) -> int | None:
     text = objects.annotations_of(obj).get(annotation, "")
-    return int(text) if text.isascii() and text.isdigit() and int(text) < 2**31 else None
+    return decimal(text) if text.isascii() and text.isdigit() and decimal(text) < 2**31 else None
 
 
 def revision(replica_set: Object) -> int:
     text = objects.annotations_of(replica_set).get(REVISION, "")
     try:
-        return int(text)
+        return decimal(text)
     except ValueError:
         return 0
 
@@ -86,7 +87,7 @@ def annotations_for(deployment: Object, replica_set: Object, number: int) -> dic
     held = wanted.get(REVISION, "")
     if held and not held.lstrip("-").isdigit():
         return wanted
-    if int(held or 0) < number:
+    if decimal(held or "0") < number:
         wanted[REVISION] = str(number)
         if held:
             wanted[REVISION_HISTORY] = _with_revision(wanted.get(REVISION_HISTORY, ""), held)

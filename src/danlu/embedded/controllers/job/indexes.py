@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from danlu.meta import objects
+from danlu.meta.integers import decimal
 from danlu.meta.kind import Object
 
 ANNOTATION = "batch.kubernetes.io/job-completion-index"  # also the label's name
@@ -14,7 +15,7 @@ ANNOTATION = "batch.kubernetes.io/job-completion-index"  # also the label's name
 
 def completion_index(pod: Object) -> int | None:
     text = objects.annotations_of(pod).get(ANNOTATION, "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    return decimal(text) if text.isascii() and text.isdigit() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Indexes:
         for part in text.split(",") if text else ():
             first, _, last = part.partition("-")
             try:
-                start, end = int(first), int(last or first)
+                start, end = decimal(first), decimal(last or first)
             except ValueError:
                 continue
             if start >= completions:

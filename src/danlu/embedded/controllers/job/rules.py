@@ -10,6 +10,7 @@ from danlu.embedded.controllers import pods as states
 from danlu.embedded.controllers.job.indexes import Indexes, completion_index
 from danlu.meta import conditions, objects
 from danlu.meta.clock import later, parse_time, rfc3339
+from danlu.meta.integers import decimal
 from danlu.meta.kind import Object
 
 TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
@@ -235,7 +236,7 @@ def finished_at(pod: Object) -> datetime:
 
 def _count(pod: Object, annotation: str) -> int:
     text = objects.annotations_of(pod).get(annotation, "")
-    return int(text) if text.isascii() and text.isdigit() and int(text) < 2**31 else 0
+    return decimal(text) if text.isascii() and text.isdigit() and decimal(text) < 2**31 else 0
 
 
 def absolute_failures(pod: Object) -> int:

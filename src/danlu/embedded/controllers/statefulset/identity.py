@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from danlu.embedded.controllers import pods as states
 from danlu.meta import objects, owners
+from danlu.meta.integers import decimal
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import POD, STATEFUL_SET
 
@@ -19,7 +20,7 @@ _NUMBERED = re.compile(r"^(.*)-([0-9]+)$")
 def ordinal(pod: Object) -> int:
     """-1 for a pod whose name has no number."""
     found = _NUMBERED.match(pod["metadata"]["name"])
-    return int(found[2]) if found and int(found[2]) < 2**31 else -1
+    return decimal(found[2]) if found and decimal(found[2]) < 2**31 else -1
 
 
 def is_member(stateful_set: Object, pod: Object) -> bool:
