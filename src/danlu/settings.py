@@ -2,7 +2,8 @@
 
 Variables of the environment that are read: DANLU_HOME (the data directory), DANLU_SANDBOX=none (pods without
 namespaces, to try out what locked-down machines have to live with), DANLU_TRACEBACK (an unexpected error of `danlu`
-shows where it happened), XDG_CACHE_HOME (built environments), DANLU_IMAGE (what the console's own small pods run).
+shows where it happened), DANLU_ENCRYPTION_KEY_FILE (the keys of encrypted secrets; default: in the data directory),
+XDG_CACHE_HOME (built environments), DANLU_IMAGE (what the console's own small pods run).
 """
 
 from __future__ import annotations

@@ -11,7 +11,9 @@ from typing import Any
 import yaml
 
 from danlu.cli.place import data_directory
+from danlu.embedded.damage import summary
 from danlu.embedded.datadir import DataDirectory, Running
+from danlu.embedded.storage import Quarantine
 
 NOT_RUNNING = 3
 
@@ -49,6 +51,9 @@ def _facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
     set_aside = directory.read_set_aside()
     if set_aside:
         facts["set aside"] = [str(entry) for entry in set_aside]
+    damaged = summary(Quarantine(directory.quarantine).findings())
+    if damaged:
+        facts["damage"] = damaged
     return facts
 
 

@@ -190,9 +190,17 @@ async def _serve(settings: ClusterSettings, report: Report, console_port: int | 
 
 
 async def _start(cluster: Cluster, console_port: int | None) -> tuple[Manager, EmbeddedConsole | None]:
+    await cluster.start()
+    try:
+        return await _start_platform(cluster, console_port)
+    except BaseException:
+        await cluster.stop(stop_pods=False)  # nothing half-started holds the port
+        raise
+
+
+async def _start_platform(cluster: Cluster, console_port: int | None) -> tuple[Manager, EmbeddedConsole | None]:
     from danlu.cli.platform import start_platform
 
-    await cluster.start()
     if console_port == -1:
         return await start_platform(cluster), None
     from danlu.cli.embeddedconsole import EmbeddedConsole

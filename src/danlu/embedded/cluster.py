@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 from danlu import __version__
 from danlu.client.client import Client
-from danlu.embedded import bootstrap
+from danlu.embedded import bootstrap, damage
 from danlu.embedded.apiserver import admission, crds, paging
 from danlu.embedded.apiserver.addresses import ServiceAddresses
 from danlu.embedded.apiserver.admission.pod_limit import PodLimit
 from danlu.embedded.apiserver.admission.policies import Policies
 from danlu.embedded.apiserver.admission.webhooks import Webhooks
 from danlu.embedded.apiserver.app import App, pages
-from danlu.embedded.apiserver.auth import kubeconfig
+from danlu.embedded.apiserver.auth import kubeconfig, pkidamage
 from danlu.embedded.apiserver.auth.authenticate import Authenticator
 from danlu.embedded.apiserver.auth.certificates import Certificates, KeyPair
 from danlu.embedded.apiserver.auth.rbac import Authorizer
@@ -37,7 +37,7 @@ from danlu.embedded.apiserver.request import User
 from danlu.embedded.apiserver.server import Server
 from danlu.embedded.builtin import BUILTINS
 from danlu.embedded.datadir import DataDirectory, Running
-from danlu.embedded.storage import SqliteJournal, Store
+from danlu.embedded.storage import Quarantine, SqliteJournal, Store
 from danlu.meta import clock
 from danlu.meta.wellknown import POD
 from danlu.runtime.manager import Manager
@@ -64,21 +64,22 @@ class Cluster:
         self.authority: Authority | None = None  # who publishes it; None without controllers
 
     async def start(self) -> None:
-        """Returns when `kubectl` works. Raises DataDirectoryError or OSError (the port) with nothing left behind."""
-        self.directory.prepare()
-        self.directory.acquire()
+        """Returns when `kubectl` works. Whatever it raises, nothing is left behind: no port, no lock, no process."""
+        self._parts = contextlib.AsyncExitStack()
+        self._stop_pods = False  # of a start that fails: they go on, and the next start takes them up
         try:
+            self.directory.prepare()
+            self.directory.acquire()
+            self._parts.callback(self.directory.release)
             self._socket = self._bind()
-            try:
-                await self._start_api(self._socket)
-            except BaseException:
-                self._socket.close()
-                raise
+            self._parts.callback(self._socket.close)
+            await self._start_api(self._socket)
+            await self._start_parts()
+            self._keeping = asyncio.create_task(self._keep_certificates(), name="certificates")
+            self._parts.push_async_callback(self._stop_keeping)
         except BaseException:
-            self.directory.release()
+            await self._parts.aclose()
             raise
-        await self._start_parts()
-        self._keeping = asyncio.create_task(self._keep_certificates(), name="certificates")
 
     def _bind(self) -> socket.socket:
         """ "Any free port" means the one of last time if it is still free: kubeconfigs and pods know it."""
@@ -94,16 +95,22 @@ class Cluster:
         directory, settings = self.directory, self.settings
         port = listener.getsockname()[1]
         self.url = f"https://{settings.host}:{port}"
+        quarantine = Quarantine(directory.quarantine)
+        findings = pkidamage.check(directory.certificates, quarantine)
         self.certificates = certificates = Certificates(directory.certificates)
         pair, admin = self._ensure_certificates()
-        self.store = store = Store(SqliteJournal(directory.database))
+        journal = SqliteJournal(directory.database)
+        self.store = store = Store(journal)
         store.start()
+        self._parts.push_async_callback(store.close)
         self.server = self._make_server(store, certificates)
         self.client = Client(InProcess(self.server, User(ADMIN, "", (MASTERS, "system:authenticated"))))
         self.listener = Listener(
             App(self.server), listener, pair.certificate, pair.key, certificates.authority.certificate
         )
         await bootstrap.ensure(self.starting_as(ADMIN), store)
+        await damage.tell(self.client, [*findings, *journal.findings])
+        self._parts.push_async_callback(self.listener.stop)
         await self.listener.start()
         self._write_kubeconfig(admin)
         directory.describe(Running(os.getpid(), self.url, clock.now_rfc3339(), __version__))
@@ -112,7 +119,9 @@ class Cluster:
         """The server's and the administrator's; what does not hold now, by either end, is made again."""
         self.certificates.ensure_authority()
         server = self.certificates.ensure_server((self.settings.host, *self.settings.extra_names))
-        return server, self.certificates.ensure_client("admin", ADMIN, (MASTERS,))
+        admin = self.certificates.ensure_client("admin", ADMIN, (MASTERS,))
+        pkidamage.record(self.directory.certificates)
+        return server, admin
 
     def _write_kubeconfig(self, admin: KeyPair) -> None:
         config = kubeconfig.admin_config(self.url, self.certificates.authority_pem(), admin)
@@ -165,6 +174,7 @@ class Cluster:
         self.set_aside = SetAside(self.directory.read_set_aside(), self.directory.write_set_aside)
         self.watchdog = Watchdog(self.set_aside)
         self.watchdog.start()
+        self._parts.push_async_callback(self.watchdog.stop)
         # The API answers already. The rest of the program, a third of it, is loaded beside that.
         await asyncio.to_thread(_load_parts)
         from danlu.embedded.controllers import CONTROLLERS, system
@@ -179,7 +189,9 @@ class Cluster:
                 system.factories(self.directory.volumes, self.authority, Signer(self.certificates.authority))
             )
             self.scheduler = Scheduler(self.manager, self.component("kube-scheduler"))
+            self._parts.push_async_callback(self.manager.stop)
             await self.manager.start()
+            self._parts.push_async_callback(self.scheduler.stop)
             await self.scheduler.start()
         if self.settings.run_node:
             await self._start_nodes()
@@ -199,6 +211,7 @@ class Cluster:
         self.surroundings = MachineSurroundings(
             client, self.directory.root, shares, (settings.host, port), settings.fake_gpus, shared
         )
+        self._parts.push_async_callback(self.surroundings.stop)
         await self.surroundings.start()
         self.agent = Agent(
             client,
@@ -209,6 +222,7 @@ class Cluster:
             port=port,
             pods=shared(POD) if shared else None,
         )
+        self._parts.push_async_callback(self._stop_agent)
         await self.agent.start()
         streams = Streams(self.agent.containers)
         self.server.node_streams = dict.fromkeys((share.name for share in shares), streams)
@@ -233,19 +247,16 @@ class Cluster:
             facts["pods"] = self.agent.capabilities.reason
         return facts
 
+    async def _stop_agent(self) -> None:
+        await self.agent.stop(kill_pods=self._stop_pods)
+
     async def stop(self, *, stop_pods: bool = True) -> None:
+        self._stop_pods = stop_pods
+        await self._parts.aclose()
+
+    async def _stop_keeping(self) -> None:
         self._keeping.cancel()
         await asyncio.gather(self._keeping, return_exceptions=True)
-        await self.watchdog.stop()
-        if self.settings.run_node:
-            await self.agent.stop(kill_pods=stop_pods)
-            await self.surroundings.stop()
-        if self.settings.run_controllers:
-            await self.scheduler.stop()
-            await self.manager.stop()
-        await self.listener.stop()
-        await self.store.close()
-        self.directory.release()
 
 
 def _load_parts() -> None:

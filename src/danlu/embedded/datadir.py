@@ -45,6 +45,7 @@ class DataDirectory:
         self.kubeconfig = self.root / "kubeconfig"
         self.log = self.root / "danlu.log"
         self.volumes = self.root / "volumes"
+        self.quarantine = self.root / "quarantine"
         self._lock_path = self.root / "danlu.lock"
         self._running_path = self.root / "running.json"
         self._port_path = self.root / "port"
@@ -114,9 +115,10 @@ class DataDirectory:
     def last_port(self) -> int:
         """The port of the start before; 0 when there was none. Pods that went on running know the API by it."""
         try:
-            return int(self._port_path.read_text())
+            port = int(self._port_path.read_text())
         except (OSError, ValueError):
             return 0
+        return port if 0 < port < 65536 else 0
 
     def remember_port(self, port: int) -> None:
         private_files.write(self._port_path, f"{port}\n".encode())

@@ -12,7 +12,7 @@ from danlu.embedded.apiserver.admission import Attributes
 from danlu.embedded.apiserver.request import User
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.storage.events import Change
-from danlu.embedded.storage.store import Store
+from danlu.embedded.storage.store import Store, Stored
 from danlu.meta.kind import Kind, Object
 
 _uids = itertools.count(1)
@@ -24,6 +24,12 @@ class MemoryJournal:
 
     def forgotten(self) -> int:
         return 0
+
+    def held(self) -> dict[tuple[str, str, str], str]:
+        return {}
+
+    def set_aside(self, stored: Stored, why: str) -> None:
+        raise AssertionError(why)
 
     def start(self, done: Callable[[list[Change], Exception | None], None]) -> None:
         self.done = done

@@ -27,8 +27,9 @@ class Services:
         self.objects: dict[str, Stored] = {}
         self.followers: list[Callable[[Change], None]] = []
 
-    def scan_latest(self, resource: str) -> list[Stored]:
-        return list(self.objects.values())
+    def load_each(self, resource: str, take: Callable[[Stored], None]) -> None:
+        for stored in self.objects.values():
+            take(stored)
 
     def observe(self, callback: Callable[[Change], None]) -> None:
         self.followers.append(callback)

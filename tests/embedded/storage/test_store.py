@@ -22,6 +22,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
+def size_of(path: Path) -> int:
+    return path.stat().st_size + path.with_name("store.db-wal").stat().st_size
+
+
 async def opened(path: Path) -> Store:
     store = Store(SqliteJournal(path))
     store.start()
@@ -125,6 +129,33 @@ async def test_history_on_disk_is_dropped_and_objects_are_not(path: Path, monkey
     assert {stored.name for stored in again.scan("things")} == {"steady", "busy"}
     with pytest.raises(Expired):
         again.subscribe("things", first.revision)
+    await again.close()
+
+
+async def test_history_is_bounded_by_bytes_too_on_disk_and_in_memory(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "HISTORY_BYTES", 1 << 20)
+    monkeypatch.setattr(sqlite, "VACUUM_FREE_BYTES", 1 << 18)
+    monkeypatch.setattr(sqlite, "IDLE_S", 0.05)
+    monkeypatch.setattr(events, "ALL_WINDOWS_BYTES", 1 << 19)
+    store = await opened(path)
+    await store.put("things", thing("steady"))
+    filling = "x" * 20_000
+    for index in range(300):  # 6 MB of versions
+        await store.put(f"kind{index % 10}", thing("busy", value=filling + str(index)))
+    assert sum(window.bytes for window in store._windows.values()) <= 1 << 19
+    with pytest.raises(Expired):
+        store.subscribe("kind0", 3)
+    for _ in range(200):
+        if size_of(path) < 2 << 20:
+            break
+        await asyncio.sleep(0.05)
+    assert size_of(path) < 2 << 20, "the file shrinks when there is nothing else to do"
+    await store.close()
+    again = await opened(path)
+    assert len(again.resources()) == 11
+    assert all(again.get(f"kind{index}", "default", "busy") for index in range(10))
     await again.close()
 
 

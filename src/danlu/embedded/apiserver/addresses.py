@@ -24,7 +24,7 @@ from danlu.meta.wellknown import SERVICE
 
 if TYPE_CHECKING:
     from danlu.embedded.storage.events import Change
-    from danlu.embedded.storage.store import Store
+    from danlu.embedded.storage.store import Store, Stored
 
 CLUSTER_RANGE = "127.96.0.0/12"
 NODE_PORTS = range(30000, 32768)
@@ -81,11 +81,13 @@ class ServiceAddresses(Handler):
         self._node_ports = node_ports
         self._addresses: Pool[str] = Pool()
         self._ports: Pool[int] = Pool()
-        for stored in store.scan_latest(SERVICE.resource):
-            self._record((stored.namespace, stored.name), {}, stored.obj.get("spec") or {})
+        store.load_each(SERVICE.resource, self._load)
         store.observe(self._follow)
 
     # -- what is taken
+
+    def _load(self, stored: Stored) -> None:
+        self._record((stored.namespace, stored.name), {}, stored.obj.get("spec") or {})
 
     def _follow(self, change: Change) -> None:
         if change.stored.resource != SERVICE.resource:

@@ -42,8 +42,7 @@ class CustomKinds:
         self._store = store
         self._registry = registry
         self._paths: dict[str, set[tuple[str, str, str]]] = {}  # definition's name -> what it has in the registry
-        for stored in store.scan_latest(RESOURCE):
-            self._serve(stored.name, stored.obj, stored.revision)
+        store.load_each(RESOURCE, lambda stored: self._serve(stored.name, stored.obj, stored.revision))
         store.observe(self._changed)
 
     def _changed(self, change: Change) -> None:

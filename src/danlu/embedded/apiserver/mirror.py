@@ -38,8 +38,7 @@ class Mirror(Generic[T]):
         self._resource = resource
         self._value = value
         self._changed = changed  # told the namespace after each change
-        for stored in store.scan_latest(resource):
-            self._take_in(stored)
+        store.load_each(resource, self._put)
         store.observe(self._observe)
 
     def get(self, namespace: str, name: str) -> T | None:
@@ -55,6 +54,10 @@ class Mirror(Generic[T]):
         names = self.namespaces.get(namespace)
         return sorted(names.items(), key=lambda item: item[0]) if names else []
 
+    def _put(self, stored: Stored) -> None:
+        value = self._value(stored.obj)
+        self.namespaces.setdefault(stored.namespace, {})[stored.name] = value
+
     def _observe(self, change: Change) -> None:
         stored = change.stored
         if stored.resource != self._resource:
@@ -68,12 +71,10 @@ class Mirror(Generic[T]):
 
     def _take_in(self, stored: Stored) -> None:
         try:
-            value = self._value(stored.obj)
+            self._put(stored)
         except Exception:
             log.exception("%s %s/%s cannot be understood: it has no effect", *_names(stored))
             self._leave_out(stored)
-            return
-        self.namespaces.setdefault(stored.namespace, {})[stored.name] = value
 
     def _leave_out(self, stored: Stored) -> None:
         names = self.namespaces.get(stored.namespace)

@@ -100,7 +100,19 @@ class Server:
         handler = self.handler(call)
         if handler is None:
             return self._nothing_there(call)
+        if self.store.held:
+            self._refuse_held(call)
         return await handler(call)
+
+    def _refuse_held(self, call: Call) -> None:
+        """An object in quarantine is not gone: who is told so would delete what belongs to it."""
+        served = call.served
+        if served is None or not call.name:
+            return
+        why = self.store.why_held(served.key, call.namespace, call.name)
+        if why:
+            what = f'{served.kind.plural} "{call.name}"'
+            raise InternalError(f"Internal error occurred: {what} is damaged in the store ({why}): see `danlu repair`")
 
     def admit(self, call: Call) -> None:
         """Finds the kind that the request is about, and raises Forbidden, in Kubernetes' words, unless the user may.

@@ -6,10 +6,22 @@ Invariants (checked by tests/embedded/storage):
 3. Revisions are one global counter. Changes become visible in the order of their revisions.
 4. A watch that starts at revision R gets every change after R, once, in order; or an Expired error, never a gap.
 5. When the disk refuses, every write in flight fails, and memory shows what the disk holds.
+6. What was acknowledged is there after a start, or it is said what is not. No revision is given out twice.
 """
 
+from danlu.embedded.storage.errors import DataDirectoryError
 from danlu.embedded.storage.events import Change, Subscription
-from danlu.embedded.storage.sqlite import DataDirectoryError, SqliteJournal
+from danlu.embedded.storage.quarantine import Finding, Quarantine
+from danlu.embedded.storage.sqlite import SqliteJournal
 from danlu.embedded.storage.store import Store, Stored
 
-__all__ = ["Change", "DataDirectoryError", "SqliteJournal", "Store", "Stored", "Subscription"]
+__all__ = [
+    "Change",
+    "DataDirectoryError",
+    "Finding",
+    "Quarantine",
+    "SqliteJournal",
+    "Store",
+    "Stored",
+    "Subscription",
+]

@@ -17,6 +17,8 @@ MAX_LAG = 20_000
 # Changes kept for watchers that resume. A client that was away for longer lists again (410 Gone).
 WINDOW_CHANGES = 4_096
 WINDOW_BYTES = 8 * 1024 * 1024
+# Of all resources together: custom resources are made by users, as many as they like.
+ALL_WINDOWS_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -79,15 +81,18 @@ class Window:
         self.changes: deque[Change] = deque()
         self.watchers: set[Subscription] = set()
         self.forgotten = forgotten
-        self._bytes = 0
+        self.bytes = 0
 
     def remember(self, change: Change) -> None:
         self.changes.append(change)
-        self._bytes += len(change.stored.raw)
-        while len(self.changes) > WINDOW_CHANGES or (self._bytes > WINDOW_BYTES and len(self.changes) > 1):
-            dropped = self.changes.popleft()
-            self._bytes -= len(dropped.stored.raw)
-            self.forgotten = dropped.revision
+        self.bytes += len(change.stored.raw)
+        while len(self.changes) > WINDOW_CHANGES or (self.bytes > WINDOW_BYTES and len(self.changes) > 1):
+            self.drop_oldest()
+
+    def drop_oldest(self) -> None:
+        dropped = self.changes.popleft()
+        self.bytes -= len(dropped.stored.raw)
+        self.forgotten = dropped.revision
 
     def publish(self, change: Change) -> None:
         self.remember(change)

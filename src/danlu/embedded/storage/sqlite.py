@@ -1,96 +1,102 @@
 """The journal: an append-only log of changes in SQLite, written by one thread that commits in groups.
 
 One row per change, keyed by its revision. The newest row of a key is the object; older rows are the history that
-watches resume from after a restart, and are dropped some thousand revisions later. So each object is written once.
+watches resume from after a restart, and are dropped some thousand revisions or some megabytes later. So each object is
+written once. What a row looks like is in `records`, how a damaged log is opened in `recovery`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from danlu.embedded.storage import database as files
+from danlu.embedded.storage.encryption import Keyring, default_key_file
+from danlu.embedded.storage.errors import DataDirectoryError
 from danlu.embedded.storage.events import Change
+from danlu.embedded.storage.quarantine import OBJECT, Finding, Quarantine, Version, object_id
+from danlu.embedded.storage.records import DELETED, MODIFIED, Key, Ledger, Row, examine, sealed
+from danlu.embedded.storage.recovery import Opening
 
-FORMAT = 1
-# Revisions of history kept on disk for watches that resume after a restart.
+if TYPE_CHECKING:
+    from danlu.embedded.storage.store import Stored
+
+__all__ = ["DataDirectoryError", "SqliteJournal"]
+log = logging.getLogger("danlu.storage")
+
+# History kept on disk for watches that resume after a restart: revisions, and bytes of superseded rows.
 HISTORY = 10_000
+HISTORY_BYTES = 64 << 20
 # Superseded rows are dropped this many at a time, so that no single commit gets long.
 PRUNE_BATCH = 500
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS log (
-    revision INTEGER PRIMARY KEY, change TEXT NOT NULL, resource TEXT NOT NULL,
-    namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL
-);
-"""
-
-
-class DataDirectoryError(Exception):
-    """The data directory cannot be used; the message says why and what to do."""
+# After this long without a write the log goes back into the database: what lies in one file can be damaged in one file.
+IDLE_S = 2.0
+# A file that is mostly free pages is written anew when there is nothing else to do.
+VACUUM_FREE_BYTES = 16 << 20
+VACUUM_LIVE_BYTES = 256 << 20
 
 
 class SqliteJournal:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keyring: Keyring | None = None) -> None:
         self._path = path
         self._wake = threading.Condition()
         self._queue: list[Change] = []
         self._closing = False
         self._thread: threading.Thread | None = None
-        # (revision of the change that replaced it, its own revision): droppable once history has moved on
-        self._superseded: deque[tuple[int, int]] = deque()
-        self._database = self._open()
-
-    def _open(self) -> sqlite3.Connection:
-        try:
-            database = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
-            found = self._format(database)  # before anything is written to it
-            if found > FORMAT:
-                raise DataDirectoryError(
-                    f"{self._path} was written by a newer Danlu (format {found}, this one knows {FORMAT}); "
-                    "update Danlu or choose another --data-dir"
-                )
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=FULL")
-            database.execute("PRAGMA wal_autocheckpoint=4000")
-            database.executescript(SCHEMA)
-            database.execute("INSERT OR IGNORE INTO facts VALUES ('format', ?), ('forgotten', 0)", (FORMAT,))
-        except sqlite3.Error as error:
-            raise DataDirectoryError(f"cannot use {self._path}: {error}") from error
-        return database
-
-    @staticmethod
-    def _format(database: sqlite3.Connection) -> int:
-        if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'facts'").fetchone() is None:
-            return 0
-        row = database.execute("SELECT value FROM facts WHERE name = 'format'").fetchone()
-        return int(row[0]) if row else 0
+        # (revision of the change that replaced it, its own revision, bytes): droppable once history has moved on
+        self._superseded: deque[tuple[int, int, int]] = deque()
+        self._history_bytes = 0
+        self._keyring = keyring or Keyring(default_key_file(path))
+        self.quarantine = Quarantine(path.with_name("quarantine"))
+        opened = Opening(path, self._keyring, self.quarantine).open()
+        self._database, self._acknowledged = opened.database, opened.acknowledged
+        self._ledger = opened.ledger
+        self._rows = opened.rows
+        self.findings: list[Finding] = opened.findings
 
     def forgotten(self) -> int:
-        row = self._database.execute("SELECT value FROM facts WHERE name = 'forgotten'").fetchone()
-        return int(row[0])
+        return self._ledger.forgotten
 
     def load(self) -> Iterator[tuple[int, str, str, str, str, bytes]]:
-        newest: dict[tuple[str, str, str], int] = {}
-        rows = self._database.execute(
-            "SELECT revision, change, resource, namespace, name, object FROM log ORDER BY revision"
-        )
-        for row in rows:
-            revision, change, key = row[0], row[1], row[2:5]
-            self._note_superseded(revision, newest.pop(key, None), change)
-            if change != "DELETED":
-                newest[key] = revision
-            yield row
+        newest: dict[Key, tuple[int, int]] = {}
+        rows, self._rows = self._rows, []
+        for row, content in rows:
+            before = newest.pop(row.key, None)
+            self._note_superseded(row.revision, before, row.change, len(content))
+            if row.change != DELETED:
+                newest[row.key] = row.revision, len(content)
+            yield row.revision, row.change, row.resource, row.namespace, row.name, content
 
-    def _note_superseded(self, revision: int, before: int | None, change: str) -> None:
+    def held(self) -> dict[Key, str]:
+        """Objects that are damaged and wait for `danlu repair`: they are not there, and were not deleted."""
+        return {one.key: one.reason for one in self.quarantine.findings() if one.kind == OBJECT}
+
+    def set_aside(self, stored: Stored, why: str) -> None:
+        """Into quarantine, on the disk when this returns; the caller takes it out of the log."""
+        place = (stored.revision, MODIFIED, stored.resource, stored.namespace, stored.name)
+        row = Row(*place, self._keyring.stored(*place, stored.raw), b"")
+        finding = Finding(
+            object_id(stored.revision), OBJECT, f"revision {stored.revision}: {why}",
+            resource=row.resource, namespace=row.namespace, name=row.name, damaged=Version.of(row),
+        )  # fmt: skip
+        self.quarantine.add(finding)
+        self.findings.append(finding)
+        log.error("%s is set aside: %s; `danlu repair` tells more", finding.what, why)
+
+    def _note_superseded(self, revision: int, before: tuple[int, int] | None, change: str, size: int) -> None:
         if before is not None:
-            self._superseded.append((revision, before))
-        if change == "DELETED":
-            self._superseded.append((revision, revision))
+            self._superseded.append((revision, *before))
+            self._history_bytes += before[1]
+        if change == DELETED:
+            self._superseded.append((revision, revision, size))
+            self._history_bytes += size
 
     def start(self, done: Callable[[list[Change], Exception | None], None]) -> None:
         loop = asyncio.get_running_loop()
@@ -104,17 +110,24 @@ class SqliteJournal:
                 self._wake.notify()
 
     def _write(self, loop: asyncio.AbstractEventLoop, done: Callable[[list[Change], Exception | None], None]) -> None:
+        written = True  # what the start wrote lies in the write-ahead log, too
         while True:
             with self._wake:
                 while not self._queue and not self._closing:
-                    self._wake.wait()
+                    if not self._wake.wait(IDLE_S if written else None) and not self._queue:
+                        break
                 batch, self._queue = self._queue, []
             if not batch:
-                return
+                if self._closing:
+                    return
+                written = False
+                self._tidy()
+                continue
+            written = True
             error: Exception | None = None
             try:
                 self._commit(batch)
-            except sqlite3.Error as problem:
+            except (sqlite3.Error, OSError) as problem:
                 error = problem
                 # What was queued meanwhile may build on what has just failed: it fails too.
                 with self._wake:
@@ -125,34 +138,84 @@ class SqliteJournal:
         database = self._database
         database.execute("BEGIN IMMEDIATE")
         try:
-            database.executemany(
-                "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (c.revision, c.type, c.stored.resource, c.stored.namespace, c.stored.name, c.stored.raw)
-                    for c in batch
-                ],
-            )
-            pruned = self._prune(batch[-1].revision)
+            pruned, ledger = self._prune(batch[-1].revision)
+            rows = []
+            stored_form = self._keyring.stored
+            for change in batch:
+                stored = change.stored
+                place = (change.revision, change.type, stored.resource, stored.namespace, stored.name)
+                row, _, ledger = sealed(ledger, *place, stored_form(*place, stored.raw))
+                rows.append(row)
+            database.executemany(files.INSERT, rows)
             database.execute("COMMIT")
-        except sqlite3.Error:
+        except (sqlite3.Error, OSError):
             if database.in_transaction:
                 database.execute("ROLLBACK")
             raise
+        self._ledger = ledger
+        self._acknowledge(rows)
         for _ in range(pruned):
-            self._superseded.popleft()
+            self._history_bytes -= self._superseded.popleft()[2]
         for change in batch:
-            before = change.previous.revision if change.previous is not None else None
-            self._note_superseded(change.revision, before, change.type)
+            previous = change.previous
+            before = (previous.revision, len(previous.raw)) if previous is not None else None
+            self._note_superseded(change.revision, before, change.type, len(change.stored.raw))
 
-    def _prune(self, revision: int) -> int:
-        limit = revision - HISTORY
-        if len(self._superseded) < PRUNE_BATCH or self._superseded[PRUNE_BATCH - 1][0] > limit:
+    def _acknowledge(self, rows: list[Row]) -> None:
+        """The commit is on the disk. If this fails, a later loss may go unnoticed; nothing is lost by it."""
+        try:
+            self._acknowledged.write(self._ledger, rows)
+        except OSError as error:
+            log.error("cannot write %s: %s", self._acknowledged.path, error)
+
+    def _prune(self, revision: int) -> tuple[int, Ledger]:
+        """How many of the superseded rows went, and the ledger without them."""
+        count = self._droppable(revision - HISTORY)
+        if not count:
+            return 0, self._ledger
+        dropped = [(self._superseded[index][1],) for index in range(count)]
+        database = self._database
+        checks = []
+        for one in dropped:
+            found = database.execute(
+                "SELECT revision, change, resource, namespace, name, object, seal FROM log WHERE revision = ?", one
+            ).fetchone()
+            if found is not None:
+                checks.append(examine(Row(*found)).check)
+        database.executemany("DELETE FROM log WHERE revision = ?", dropped)
+        return count, self._ledger.without(checks, self._superseded[count - 1][0])
+
+    def _droppable(self, limit: int) -> int:
+        waiting = self._superseded
+        excess = self._history_bytes - HISTORY_BYTES
+        if excess <= 0 and (len(waiting) < PRUNE_BATCH or waiting[PRUNE_BATCH - 1][0] > limit):
             return 0
-        dropped = [self._superseded[index][1] for index in range(PRUNE_BATCH)]
-        forgotten = self._superseded[PRUNE_BATCH - 1][0]
-        self._database.executemany("DELETE FROM log WHERE revision = ?", [(number,) for number in dropped])
-        self._database.execute("UPDATE facts SET value = ? WHERE name = 'forgotten'", (forgotten,))
-        return PRUNE_BATCH
+        excess += HISTORY_BYTES // 8 if excess > 0 else 0
+        count = 0
+        while count < min(PRUNE_BATCH, len(waiting)) and (waiting[count][0] <= limit or excess > 0):
+            excess -= waiting[count][2]
+            count += 1
+        # All that one change superseded goes together: `forgotten` then tells exactly what went.
+        while 0 < count < len(waiting) and waiting[count][0] == waiting[count - 1][0]:
+            count += 1
+        return count
+
+    def _tidy(self) -> None:
+        """When nothing is to be done. Whatever fails here is tried again after the next writes."""
+        with contextlib.suppress(sqlite3.Error):
+            database = self._database
+            database.execute("PRAGMA busy_timeout=0")  # a backup that reads is not waited for
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            free, pages, size = (
+                database.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("freelist_count", "page_count", "page_size")
+            )
+            live = (pages - free) * size
+            if free * size > max(VACUUM_FREE_BYTES, live) and live < VACUUM_LIVE_BYTES:
+                database.execute("VACUUM")
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        with contextlib.suppress(sqlite3.Error):
+            self._database.execute("PRAGMA busy_timeout=5000")
 
     def close(self) -> None:
         with self._wake:
@@ -161,3 +224,4 @@ class SqliteJournal:
         if self._thread is not None:
             self._thread.join()
         self._database.close()
+        self._acknowledged.close()

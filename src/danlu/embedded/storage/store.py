@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Mapping
@@ -10,10 +11,14 @@ from typing import Any, Protocol
 
 import orjson
 
+from danlu.embedded.storage import events
 from danlu.embedded.storage.events import Change, Subscription, Window
+from danlu.embedded.storage.records import MARK
 from danlu.errors import ServiceUnavailable
 from danlu.meta.kind import Object
 from danlu.meta.objects import with_applied_fields_only
+
+log = logging.getLogger("danlu.storage")
 
 Key = tuple[str, str]  # namespace, name
 
@@ -78,7 +83,14 @@ class Journal(Protocol):
     """Makes changes durable, in order, many at a time."""
 
     def load(self) -> Iterator[tuple[int, str, str, str, str, bytes]]:
-        """(revision, change type, resource, namespace, name, raw), in the order of revisions."""
+        """(revision, change type, resource, namespace, name, raw), in the order of revisions; type MARK: a revision
+        that is taken and changes nothing."""
+
+    def held(self) -> dict[tuple[str, str, str], str]:
+        """(resource, namespace, name) of objects in quarantine, and why."""
+
+    def set_aside(self, stored: Stored, why: str) -> None:
+        """Into quarantine."""
 
     def forgotten(self) -> int:
         """Changes up to this revision may be missing from `load`, where a newer one took their place."""
@@ -123,12 +135,15 @@ class Store:
         self._journal = journal
         self._tables: dict[str, Table] = {}
         self._windows: dict[str, Window] = {}
+        self._window_bytes = 0
         self._pending: dict[tuple[str, str, str], Stored | None] = {}  # None: a delete on its way
         self._waiting: dict[int, asyncio.Future[Stored]] = {}
         self._observers: list[Callable[[Change], None]] = []
         self._shared: dict[int, Object] = {}
         self._last_revision = 1
         self._started_at = 0
+        # In quarantine: neither there nor deleted. Whoever asks must not conclude that they are gone.
+        self.held: dict[tuple[str, str, str], str] = {}
         self.revision = 1
 
     # -- life
@@ -137,12 +152,17 @@ class Store:
         forgotten = self._journal.forgotten()
         self._started_at = forgotten
         for revision, kind, resource, namespace, name, raw in self._journal.load():
+            self.revision = self._last_revision = revision
+            if kind == MARK:
+                continue
             stored = Stored(sys.intern(resource), sys.intern(namespace), name, revision, raw)
             change = Change(kind, stored, self._table(resource).objects.get((namespace, name)))
             self._make_visible(change)
             if revision > forgotten:
-                self._window(resource).remember(change)
-            self.revision = self._last_revision = revision
+                self._remember(change)
+        for key, why in self._journal.held().items():
+            if self.get(*key) is None:
+                self.held[key] = why
         self._journal.start(self._durable)
 
     async def flush(self) -> None:
@@ -183,6 +203,13 @@ class Store:
             found = self._shared[stored.revision] = with_applied_fields_only(stored.obj)
         return found
 
+    def why_held(self, resource: str, namespace: str, name: str) -> str:
+        """Why this object is in quarantine; "" when it is not. `danlu repair` takes findings away while we run."""
+        key = (resource, namespace, name)
+        if key in self.held and key not in self._journal.held():
+            del self.held[key]
+        return self.held.get(key, "")
+
     # -- reading: what a write builds on
 
     def latest(self, resource: str, namespace: str, name: str) -> Stored | None:
@@ -214,6 +241,8 @@ class Store:
         previous = self.latest(resource, stored.namespace, stored.name)
         change = Change("MODIFIED" if previous else "ADDED", stored, previous)
         self._pending[(resource, stored.namespace, stored.name)] = stored
+        if self.held:
+            self.held.pop((resource, stored.namespace, stored.name), None)
         return self._submit(change)
 
     def delete(self, resource: str, obj: Object) -> asyncio.Future[Stored]:
@@ -224,6 +253,27 @@ class Store:
         change = Change("DELETED", stored, self.latest(resource, stored.namespace, stored.name))
         self._pending[(resource, stored.namespace, stored.name)] = None
         return self._submit(change)
+
+    def load_each(self, resource: str, take: Callable[[Stored], None]) -> None:
+        """At start: hands over each object; one that cannot be used must not keep the others from being served."""
+        for stored in self.scan_latest(resource):
+            try:
+                take(stored)
+            except Exception as error:
+                log.exception("%s %s/%s cannot be used", resource, stored.namespace, stored.name)
+                self.set_aside(stored, f"{type(error).__name__}: {error}")
+
+    def set_aside(self, stored: Stored, why: str) -> None:
+        """At start: what cannot be used goes into quarantine, and the server goes on without it."""
+        self._journal.set_aside(stored, why)
+        self._last_revision = revision = self._last_revision + 1
+        gone = Stored(stored.resource, stored.namespace, stored.name, revision, stored.raw, NO_LABELS)
+        key = (stored.resource, stored.namespace, stored.name)
+        self.held[key] = why
+        self._pending[key] = None
+        future: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+        self._waiting[revision] = future
+        self._journal.append(Change("DELETED", gone, stored))
 
     def observe(self, callback: Callable[[Change], None]) -> None:
         """Call back for every write at the moment it is submitted (before it is durable)."""
@@ -247,7 +297,7 @@ class Store:
             if error is None:
                 self._make_visible(change)
                 self.revision = change.revision
-                self._window(stored.resource).publish(change)
+                self._publish(change)
             pending = self._pending.get(key, stored)
             if pending is stored or (pending is None and change.type == "DELETED"):
                 self._pending.pop(key, None)
@@ -276,6 +326,27 @@ class Store:
             table.put((stored.namespace, stored.name), stored)
 
     # -- watching
+
+    def _publish(self, change: Change) -> None:
+        window = self._window(change.stored.resource)
+        before = window.bytes
+        window.publish(change)
+        self._account(window.bytes - before)
+
+    def _remember(self, change: Change) -> None:
+        window = self._window(change.stored.resource)
+        before = window.bytes
+        window.remember(change)
+        self._account(window.bytes - before)
+
+    def _account(self, grown: int) -> None:
+        """Keeps all windows together within bounds; the largest gives way."""
+        self._window_bytes += grown
+        while self._window_bytes > events.ALL_WINDOWS_BYTES:
+            largest = max(self._windows.values(), key=lambda window: window.bytes)
+            before = largest.bytes
+            largest.drop_oldest()
+            self._window_bytes -= before - largest.bytes
 
     def subscribe(self, resource: str, since: int) -> Subscription:
         return self._window(resource).follow(since)

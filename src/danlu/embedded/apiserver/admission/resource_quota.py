@@ -116,8 +116,7 @@ class ResourceQuota(Handler):
     def __init__(self, store: Store) -> None:
         self._store = store
         self._namespaces: dict[str, dict[str, _Quota]] = {}
-        for stored in store.scan_latest(_QUOTAS):
-            self._track(stored)
+        store.load_each(_QUOTAS, self._track)
         store.observe(self._observe)
 
     def usage(self, namespace: str, quota: str) -> dict[str, str]:

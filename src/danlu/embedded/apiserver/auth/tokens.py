@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from danlu.embedded.apiserver.auth.certificates import write_private
 from danlu.embedded.apiserver.request import User
+from danlu.embedded.storage.errors import DataDirectoryError
 from danlu.meta.kind import Object
 
 if TYPE_CHECKING:
@@ -245,6 +246,11 @@ class StaticTokens:
             text = self.path.read_text()
         except FileNotFoundError:
             return
+        except UnicodeDecodeError as error:
+            raise DataDirectoryError(
+                f'{self.path} is not text (byte {error.start}); mend it (token,user,uid,"group1,group2" on each line) '
+                "or move it away"
+            ) from error
         for row in csv.reader(text.splitlines(), skipinitialspace=True):
             if len(row) < 3 or not row[0] or row[0].startswith("#"):
                 continue

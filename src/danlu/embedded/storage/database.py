@@ -1,0 +1,155 @@
+"""The SQLite file: its schema and format, reading all of it, and putting a new one in its place without a gap."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from zlib import crc32
+
+from danlu.embedded.storage.errors import DataDirectoryError
+from danlu.embedded.storage.quarantine import sync_folder
+from danlu.embedded.storage.records import Row
+
+FORMAT = 2  # 1: rows without seals, nothing encrypted
+WAL_PAGES = 4000  # then it is written back to the database
+WAL_BYTES = 16 << 20  # a longer log is cut back to this after a burst
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS log (
+    revision INTEGER PRIMARY KEY, change TEXT NOT NULL, resource TEXT NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL, seal BLOB NOT NULL
+);
+"""
+INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
+# Result codes of SQLite that tell of damage, not of a disk that is full, locked or not ours.
+_DAMAGE = {1, 11, 24, 26}  # ERROR (the schema does not fit), CORRUPT, FORMAT, NOTADB
+_SHORT_READ = 522
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:  # raised by Python's module itself, over a text that is no text, or a number that is none
+        return isinstance(error, sqlite3.DatabaseError)
+    return code & 0xFF in _DAMAGE or code == _SHORT_READ
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Changes nothing in the file."""
+    return sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+
+
+def tune(database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA journal_mode=WAL")
+    database.execute("PRAGMA synchronous=FULL")
+    database.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
+    database.execute(f"PRAGMA journal_size_limit={WAL_BYTES}")
+
+
+def create(database: sqlite3.Connection) -> None:
+    database.executescript(SCHEMA)
+    set_format(database)
+
+
+def set_format(database: sqlite3.Connection) -> None:
+    facts = (("format", FORMAT), ("format_check", _format_check(FORMAT)))
+    database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts)
+
+
+def _format_check(number: int) -> int:
+    return crc32(f"danlu format {number}".encode())
+
+
+def format_of(database: sqlite3.Connection) -> int:
+    """0: nothing in it. A number that is damaged is told from the table itself."""
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    facts: dict[object, object] = {}
+    if "facts" in tables:
+        with contextlib.suppress(sqlite3.DatabaseError):
+            facts = dict(database.execute("SELECT name, value FROM facts"))
+    number = facts.get("format")
+    if isinstance(number, int) and facts.get("format_check") == _format_check(number):
+        return number
+    columns = [row[1] for row in database.execute("PRAGMA table_info(log)")]
+    if "seal" in columns:
+        return 2
+    if isinstance(number, int) and number > FORMAT:
+        return number
+    return 1 if columns else 0
+
+
+def refuse_newer(path: Path, found: int) -> None:
+    if found > FORMAT:
+        raise DataDirectoryError(
+            f"{path} was written by a newer Danlu (format {found}, this one knows {FORMAT}); "
+            "update Danlu or choose another --data-dir"
+        )
+
+
+def read_rows(database: sqlite3.Connection) -> list[Row]:
+    query = "SELECT revision, change, resource, namespace, name, object, seal FROM log ORDER BY revision"
+    try:
+        return [Row(*row) for row in database.execute(query)]
+    except sqlite3.OperationalError as error:
+        if "decode" not in str(error).lower():
+            raise
+    # A name with damaged letters in it. Asking a function for every text would cost every start its time.
+    before, database.text_factory = database.text_factory, _lenient
+    try:
+        return [Row(*row) for row in database.execute(query)]
+    finally:
+        database.text_factory = before
+
+
+def _lenient(text: bytes) -> str:
+    return text.decode(errors="backslashreplace")
+
+
+# -- a new file in the place of an old one
+
+
+def build(path: Path, rows: Iterable[Row]) -> Path:
+    """A whole database beside `path`, on the disk when this returns; `install` puts it in place."""
+    new, ready = path.with_name(path.name + ".new"), path.with_name(path.name + ".ready")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with contextlib.closing(connect(new)) as database:
+        database.execute("PRAGMA journal_mode=MEMORY")
+        database.execute("PRAGMA synchronous=OFF")
+        create(database)
+        database.execute("BEGIN")
+        database.executemany(INSERT, rows)
+        database.execute("COMMIT")
+    os.fsync(descriptor)
+    os.close(descriptor)
+    new.replace(ready)
+    sync_folder(path.parent)
+    return ready
+
+
+def files_of(path: Path) -> Iterator[Path]:
+    """What belongs to a database and is there, the log first: it must never meet another database."""
+    for suffix in ("-wal", "-shm", ""):
+        file = path.with_name(path.name + suffix)
+        if file.exists():
+            yield file
+
+
+def install(path: Path, aside: Path | None = None) -> None:
+    """Puts what `build` made in place; the old files go to the folder `aside`, or away. A crash in between is mended
+    by the next start, which does the rest."""
+    ready = path.with_name(path.name + ".ready")
+    if not ready.exists():
+        return
+    if aside is not None:
+        aside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for file in files_of(path):
+        if aside is not None:
+            file.replace(aside / file.name)
+        else:
+            file.unlink()
+    ready.replace(path)
+    sync_folder(path.parent)
