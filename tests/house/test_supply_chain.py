@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -61,13 +62,14 @@ def test_a_package_with_another_digest_is_refused(tmp_path: Path) -> None:
     lock = tmp_path / "x.lock"
     lock.write_text(f"danlu-probe==1 --hash=sha256:{'0' * 64} --hash=sha256:{'1' * 64}\n")
     command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-index", "--no-deps",
-               "--require-hashes", f"--find-links={tmp_path}".replace("find-links", "find" + "-links"), "-r", str(lock)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+               "--require-hashes", "-r", str(lock)]  # fmt: skip
+    environment = {**os.environ, "PIP_FIND_LINKS": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode != 0
     assert "DO NOT MATCH THE HASHES" in done.stderr
     digest = subprocess.run(["sha256sum", wheel], capture_output=True, text=True, check=True).stdout.split()[0]
     lock.write_text(f"danlu-probe==1 --hash=sha256:{'0' * 64} --hash=sha256:{digest}\n")
-    subprocess.run(command, capture_output=True, text=True, check=True)
+    subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
 
 
 def _write_wheel(path: Path) -> None:
@@ -110,7 +112,9 @@ def test_there_is_a_bill_for_the_wheel_the_pages_and_each_image(bills: dict[str,
         references = [one["bom-ref"] for one in bill["components"]]
         assert len(references) == len(set(references))
         assert bill["dependencies"][0]["dependsOn"] == references
-        algorithms = {(digest["alg"], len(digest["content"])) for one in bill["components"] for digest in one.get("hashes", [])}
+        algorithms = {
+            (digest["alg"], len(digest["content"])) for one in bill["components"] for digest in one.get("hashes", [])
+        }
         assert algorithms <= {("SHA-256", 64), ("SHA-512", 128), ("SHA-1", 40)}
 
 
@@ -151,7 +155,13 @@ def test_what_only_builds_is_not_called_required(bills: dict[str, dict[str, Any]
 def checkout(tmp_path: Path) -> Path:
     """A commit with what provenance speaks of; this checkout may have changes."""
     folder = tmp_path / "checkout"
-    for path in ("scripts/provenance", "scripts/build", "pyproject.toml", "requirements/danlu.lock", "web/package-lock.json"):
+    for path in (
+        "scripts/provenance",
+        "scripts/build",
+        "pyproject.toml",
+        "requirements/danlu.lock",
+        "web/package-lock.json",
+    ):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, folder / path)
     (folder / ".gitignore").write_text("dist/\n")
