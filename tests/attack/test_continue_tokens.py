@@ -163,8 +163,8 @@ async def test_a_token_outlives_a_restart(cluster: Cluster, client: Client, new_
     mallory = await new_person()
     await fill(client, "a")
     token = await first_page(mallory, f"{A}/secrets")
-    key = paging.read_key(cluster.certificates.directory / "continue.key")
-    assert (cluster.certificates.directory / "continue.key").stat().st_mode & 0o777 == 0o600
+    key = paging.read_key(cluster.certificates.directory / "continue.secret")
+    assert (cluster.certificates.directory / "continue.secret").stat().st_mode & 0o777 == 0o600
     cluster.server.page_tokens, cluster.server.snapshots = paging.Tokens(key), paging.Snapshots()
     assert (await mallory.request("GET", f"{A}/secrets?continue={token}"))[0] == 410
 

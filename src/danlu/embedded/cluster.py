@@ -165,7 +165,7 @@ class Cluster:
             pages(),
             Metrics(),
             Webhooks(store, registry),
-            paging.read_key(certificates.directory / "continue.key"),
+            paging.read_key(certificates.directory / "continue.secret"),
         )
         crds.CustomKinds(store, registry)
         return server
