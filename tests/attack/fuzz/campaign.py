@@ -99,7 +99,7 @@ class Campaign:
 
     def stage(self) -> Stage:
         """The server of now, or a new one. Raises StartFailed."""
-        if self._stage is not None and self._age < FRESH_AFTER:
+        if self._stage is not None and self._age < FRESH_AFTER and not self._stage.world.is_worn:
             self._age += 1
             return self._stage
         self.close()

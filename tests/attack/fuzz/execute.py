@@ -54,6 +54,8 @@ class Stage:
                 if problem := self._take(step, look=index % thaw_every == thaw_every - 1):
                     return Finding(*problem, step, index)
             problem = self._settle(settle_s) or _change(self.judge.thaw())
+            if problem is None and self.server.ran_short:
+                problem = ("memory", "it asked for more memory than there is")
             return Finding(*problem, step, index) if problem else None
         except Unwell as error:
             self._last = None

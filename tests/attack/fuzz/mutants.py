@@ -2,8 +2,8 @@
 
     python -m tests.attack.fuzz.mutants NAME,NAME… up …
 
-Each mutant puts one vulnerable behaviour back into this process, and says so when there is nothing to put it back into:
-a mutant that no longer fits the code would make the proof worthless.
+Each mutant puts one vulnerable behaviour back into this process. One that no longer fits the code changes nothing, and
+then `test_rediscovery.py` fails, because nothing is found.
 """
 
 from __future__ import annotations
@@ -20,6 +20,32 @@ def mutant(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
         return put_back
 
     return register
+
+
+@mutant("namespaces-under-a-namespace")
+def _finding_2() -> None:
+    """Kinds without a namespace answer below any namespace, with the rights of that one."""
+    from danlu.embedded.apiserver.target import Target
+
+    before = Target.fits
+    Target.fits = lambda self, namespaced: before(self, namespaced) if namespaced else True  # type: ignore[method-assign]
+
+
+@mutant("variables-that-double")
+def _finding_7_variables() -> None:
+    """Environment variables are expanded however large they get."""
+    from danlu.embedded.node import environment
+
+    environment.LONGEST_STRING = environment.LARGEST_ENVIRONMENT = 1 << 60
+
+
+@mutant("replicas-without-end")
+def _finding_7_replicas() -> None:
+    """A stateful set's controller makes a list of all its ordinals, whether there are pods or not."""
+    from danlu.embedded.controllers.statefulset import identity
+
+    before = identity.ordinals
+    identity.ordinals = lambda stateful_set: list(before(stateful_set))  # type: ignore[assignment,return-value]
 
 
 def main() -> None:

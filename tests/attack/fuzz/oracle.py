@@ -119,6 +119,8 @@ def objects(document: Any) -> Iterator[dict[str, Any]]:
     """What an answer is about: an object, those of a list or table, or that of an event. Not what lies inside them."""
     if not isinstance(document, dict):
         return
+    if document.get("type") == "BOOKMARK":
+        return  # a revision in the shape of an object
     if isinstance(inner := document.get("object"), dict):
         document = inner  # an event of a watch
     rows = document.get("rows")

@@ -7,11 +7,13 @@ object, by whatever way; whoever changed the object was there.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import re
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +23,9 @@ from tests.attack.fuzz.wire import Connection
 
 BOUND_S = 15.0  # of any request. On a machine where ten others work, a healthy server takes a second
 SETTLE_SECONDS = 30.0
+CLEAR_SECONDS = 120.0  # until ten thousand pods that somebody asked for are gone again
+WORN_SECONDS = 10.0  # a server on which that took so long is not taken for the next episode
+HEALTH_SECONDS = 1.0
 RBAC = "rbac.authorization.k8s.io"
 LABEL = "fuzz/canary"
 CANARY = re.compile(rb"canary[0-9a-f]{18}|Y2FuYXJ5[0-9A-Za-z]{24}")
@@ -103,13 +108,13 @@ class World:
     values: dict[bytes, Place] = field(default_factory=dict)  # what a canary says -> where it is
     people: dict[str, Connection] = field(default_factory=dict)
     untouched: dict[Place, str] = field(default_factory=dict)  # the canaries as they were made
+    is_worn: bool = False
 
     # -- making it
 
     def prepare(self, before: Iterable[str] = LITTER) -> None:
         """Everything in its place, whatever the last episode left, whose paths are `before`. Raises Unwell."""
-        for namespace in ("a", "b"):
-            self._clear(namespace, before)
+        self._clear(before)
         for namespace in EVERY_NAMESPACE:
             self._make_namespace(namespace)
         for person in PEOPLE.values():
@@ -132,16 +137,34 @@ class World:
         self.people = {name: self.server.connect(token) for name, token in tokens.items()}
         self.people[ADMIN] = self.server.admin
 
-    def _clear(self, namespace: str, before: Iterable[str]) -> None:
-        if self._ask("GET", f"/api/v1/namespaces/{namespace}", missing=True) is None:
-            return
-        asked = "\n".join(before)
-        for line in LITTER:
-            group, plural = line.split()
-            if plural not in asked and plural not in MADE_BY_OTHERS:
-                continue
-            options = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
-            self._ask("DELETE", f"{group}/namespaces/{namespace}/{plural}", options, missing=True)
+    def _clear(self, before: Iterable[str]) -> None:
+        """Everything that people made goes. That may take its time; others are served meanwhile."""
+        begun = time.monotonic()
+        with ThreadPoolExecutor(1) as pool:
+            clearing = pool.submit(self._delete_all, "\n".join(before))
+            while not clearing.done():
+                with contextlib.suppress(TimeoutError):
+                    clearing.result(HEALTH_SECONDS)
+                self._ask("GET", "/readyz")
+                if time.monotonic() - begun > CLEAR_SECONDS:
+                    raise Unwell(f"what people made is not gone {CLEAR_SECONDS:.0f} s after it was deleted")
+            clearing.result()
+        self.is_worn = time.monotonic() - begun > WORN_SECONDS
+
+    def _delete_all(self, asked: str) -> None:
+        connection = self.server.another_admin()
+        options = json.dumps({"gracePeriodSeconds": 0, "propagationPolicy": "Background"}).encode()
+        headers = {"content-type": "application/json"}
+        for namespace in ("a", "b"):
+            for line in LITTER:
+                group, plural = line.split()
+                if plural in asked or plural in MADE_BY_OTHERS:
+                    path = f"{group}/namespaces/{namespace}/{plural}"
+                    answer = connection.send("DELETE", path, options, headers, bound_s=CLEAR_SECONDS)
+                    if answer.status not in (200, 404, 405):
+                        what = answer.problem or f"{answer.status} {answer.body[:300].decode(errors='replace')}"
+                        raise Unwell(f"the admin's DELETE {path}: {what}")
+        connection.close()
 
     def _make_namespace(self, name: str) -> None:
         ends = time.monotonic() + SETTLE_SECONDS
@@ -269,7 +292,7 @@ class World:
         data = None if body is None else json.dumps(body).encode()
         answer = self.server.ask(method, path, data, bound_s=BOUND_S, content_type=kind, accept=accept)
         if 200 <= answer.status < 300:
-            found: dict[str, Any] = json.loads(answer.body)
+            found: dict[str, Any] = {} if answer.body == b"ok" else json.loads(answer.body)
             return found
         if missing and answer.status in (404, 405, 409):
             return None
