@@ -7,6 +7,7 @@ something that stops the next start.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import yaml
 
 from danlu import errors
+from danlu.cli import status
 from danlu.cli.platform import start_platform
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
@@ -34,6 +36,8 @@ from danlu.meta.wellknown import (
     REPLICATION_CONTROLLER,
     SERVICE,
     STATEFUL_SET,
+    VALIDATING_POLICY,
+    VALIDATING_POLICY_BINDING,
 )
 from danlu.runtime.manager import Manager
 from danlu.settings import ClusterSettings
@@ -307,6 +311,8 @@ async def _is_set_aside(cluster: Cluster, client: Client, kind: Kind) -> None:
         return any(entry.name == "poison" for entry in cluster.directory.read_set_aside())
 
     await until("the job to be set aside", named)
+    [line] = status.facts(cluster.directory, None)["set aside"]
+    assert line.startswith(f"{kind.kind} default/poison (")
     told = await until("an event", lambda: _event(client, "SetAside"))
     assert "must be less than or equal to" in told
     assert (await client.get(kind, "poison", "default"))["metadata"]["name"] == "poison"
@@ -445,3 +451,110 @@ async def _waiting(client: Client, reason: str) -> Object | None:
     status = (await client.get(POD, "poison", "default")).get("status") or {}
     states_of = [one["state"].get("waiting") or {} for one in status.get("containerStatuses") or ()]
     return next((one for one in states_of if one.get("reason") == reason), None)
+
+
+# -- a start that isolates bad objects
+
+EVERYTHING = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"], "scope": "*"}
+REFUSING_ALL = (
+    (
+        VALIDATING_POLICY,
+        {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [EVERYTHING]},
+            "validations": [{"expression": "false", "message": "no"}],
+        },
+    ),
+    (VALIDATING_POLICY_BINDING, {"policyName": "poison", "validationActions": ["Deny"]}),
+)
+
+
+async def test_a_policy_that_refuses_everything_does_not_stop_the_next_start(tmp_path: Path) -> None:
+    settings = ClusterSettings(data_dir=tmp_path / "danlu", port=0)
+    cluster = Cluster(settings)
+    await cluster.start()
+    for kind, spec in REFUSING_ALL:
+        meta = {"name": "poison"}
+        await cluster.client.create(
+            kind, {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta, "spec": spec}
+        )
+    await cluster.stop()
+    again = Cluster(settings)
+    await asyncio.wait_for(again.start(), WAIT_S)
+    manager = await asyncio.wait_for(start_platform(again), WAIT_S)
+    try:
+        with pytest.raises(errors.ApiError, match="denied request: no"):
+            await again.client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})
+        await again.client.delete(VALIDATING_POLICY_BINDING, "poison")
+        await again.client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})
+    finally:
+        await manager.stop()
+        await again.stop()
+
+
+# What other hands than ours may have left in a store: of each kind that something reads at the start.
+GARBAGE: dict[str, list[Any]] = {
+    "resourcequotas": [{"hard": {"pods": "x"}}, {"hard": 7}, None],
+    "limitranges": [{"limits": 7}, None],
+    "services": [{"ports": [{}], "type": "NodePort"}, {"ports": 7}, None],
+    "pods": [{"containers": [{}]}, {"nodeName": "nowhere", "tolerations": 7}, None],
+    "jobs.batch": [None, {"template": 7, "selector": {"matchLabels": 7}}],
+    "deployments.apps": [None, {"selector": 7}],
+    "replicasets.apps": [None, {"replicas": "x", "selector": {}}],
+    "statefulsets.apps": [None, {"replicas": "x", "selector": {}}],
+    "daemonsets.apps": [None, {"selector": 7}],
+    "persistentvolumeclaims": [None, {"resources": 7}],
+    "endpointslices.discovery.k8s.io": [None],
+    "customresourcedefinitions.apiextensions.k8s.io": [None, {"versions": 7}, {"names": 7, "versions": [{}]}],
+    "validatingadmissionpolicies.admissionregistration.k8s.io": [None, {"validations": 7}],
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": [{"policyName": 7}],
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": [None],
+    "clusterroles.rbac.authorization.k8s.io": [None],
+    "clusterrolebindings.rbac.authorization.k8s.io": [None],
+    "priorityclasses.scheduling.k8s.io": [None],
+    "storageclasses.storage.k8s.io": [None],
+    "persistentvolumes": [None, {"capacity": 7}],
+    "nodes": [None, {"taints": 7}],
+    "namespaces": [None],
+}
+CLUSTER_WIDE = ("customresource", "validating", "clusterrole", "priority", "storageclass", "persistentvolumes")
+
+
+async def test_objects_that_nobody_can_read_do_not_stop_the_next_start(tmp_path: Path) -> None:
+    settings = ClusterSettings(data_dir=tmp_path / "danlu", port=0)
+    cluster = Cluster(settings)
+    await cluster.start()
+    for resource, specs in GARBAGE.items():
+        for number, spec in enumerate(specs):
+            name = f"poison-{number}"
+            wide = resource.startswith(CLUSTER_WIDE) or resource in ("nodes", "namespaces")
+            meta = {"name": name, "uid": f"{resource}-{number}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+            garbage: Object = {"metadata": meta if wide else {**meta, "namespace": "default"}}
+            if spec is not None:
+                garbage["spec"] = spec
+            with contextlib.suppress(Exception):  # what watches in this process may choke; the next start is tried
+                await cluster.store.put(resource, garbage)
+    await cluster.stop()
+    again = Cluster(settings)
+    await asyncio.wait_for(again.start(), WAIT_S)
+    manager = await asyncio.wait_for(start_platform(again), WAIT_S)
+    try:
+        client = again.client
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "fine", "namespace": "default"}}
+        await client.create(CONFIG_MAP, made)
+        good = workload(REPLICA_SET, "fine", replicas=1)
+        await client.create(REPLICA_SET, good)
+        await until("a pod beside the garbage", lambda: _has_pod_of(client, "fine-"))
+
+        def set_aside() -> bool:
+            named = {(entry.controller, entry.name) for entry in again.directory.read_set_aside()}
+            return named >= {("statefulset", "poison-0"), ("deployment", "poison-1"), ("endpoints", "poison-1")}
+
+        await until("the garbage to be named", set_aside)
+    finally:
+        await manager.stop()
+        await again.stop()
+
+
+async def _has_pod_of(client: Client, prefix: str) -> bool:
+    return any(pod["metadata"]["name"].startswith(prefix) for pod in await _pods(client))

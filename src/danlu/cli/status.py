@@ -25,36 +25,36 @@ def arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     directory = data_directory(arguments)
     holder = directory.holder()
-    facts = _facts(directory, holder)
+    found = facts(directory, holder)
     if arguments.json:
-        print(json.dumps(facts, indent=2))
+        print(json.dumps(found, indent=2))
     else:
-        for name, value in facts.items():
+        for name, value in found.items():
             for line in value if isinstance(value, list) else [value]:
                 print(f"{name:<10} {line}")
     return 0 if holder else NOT_RUNNING
 
 
-def _facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
+def facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
     from danlu.cli.consolelink import link
     from danlu.embedded.node import sandbox
 
-    facts: dict[str, Any] = {"state": "running" if holder else "not running; `danlu up` starts it"}
+    found: dict[str, Any] = {"state": "running" if holder else "not running; `danlu up` starts it"}
     if holder:
         healthy = _healthy(directory, holder.url)
-        facts["state"] = "running" if healthy else "running, but its API does not answer"
-        facts |= {"url": holder.url, "console": link(directory.root, holder.pid) or "none (--no-console)"}
-        facts |= {"pid": holder.pid, "since": holder.started, "version": holder.version}
-    facts["data"] = str(directory.root)
-    facts["kubeconfig"] = str(directory.kubeconfig)
-    facts["pods"] = sandbox.capabilities().reason
+        found["state"] = "running" if healthy else "running, but its API does not answer"
+        found |= {"url": holder.url, "console": link(directory.root, holder.pid) or "none (--no-console)"}
+        found |= {"pid": holder.pid, "since": holder.started, "version": holder.version}
+    found["data"] = str(directory.root)
+    found["kubeconfig"] = str(directory.kubeconfig)
+    found["pods"] = sandbox.capabilities().reason
     set_aside = directory.read_set_aside()
     if set_aside:
-        facts["set aside"] = [str(entry) for entry in set_aside]
+        found["set aside"] = [str(entry) for entry in set_aside]
     damaged = summary(Quarantine(directory.quarantine).findings())
     if damaged:
-        facts["damage"] = damaged
-    return facts
+        found["damage"] = damaged
+    return found
 
 
 def _healthy(directory: DataDirectory, url: str) -> bool:

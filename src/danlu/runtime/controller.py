@@ -148,6 +148,8 @@ class Controller:
                 return
             try:
                 await self.process(request)
+            except Exception:  # a worker that ended would be missed by every other object
+                log.exception("%s: %s", self.name, request, extra=self._about(request))
             finally:
                 self.queue.done(request)
 
@@ -209,8 +211,10 @@ class Controller:
             return
         log.error("%s: %s is set aside: %s", self.name, request, why, extra=self._about(request))
         obj = self.object_of(request)
-        if obj is not None and self._recorder is not None:
-            self._recorder.warning(obj, "SetAside", f"The {self.name} controller cannot handle this object: {why}")
+        if obj is not None and self._root is not None and self._recorder is not None:
+            kind = self._root.kind  # not taken from the object, of which nothing is certain
+            about = {**obj, "apiVersion": kind.api_version, "kind": kind.kind}
+            self._recorder.warning(about, "SetAside", f"The {self.name} controller cannot handle this object: {why}")
 
     def _is_left_alone(self, request: Request) -> bool:
         """Whether it blocked a process that did not come out of it, and has not been changed since."""

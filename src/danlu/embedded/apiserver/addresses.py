@@ -11,6 +11,7 @@ on no other.
 from __future__ import annotations
 
 import ipaddress
+import logging
 import zlib
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -25,6 +26,8 @@ from danlu.meta.wellknown import SERVICE
 if TYPE_CHECKING:
     from danlu.embedded.storage.events import Change
     from danlu.embedded.storage.store import Store, Stored
+
+log = logging.getLogger(__name__)
 
 CLUSTER_RANGE = "127.96.0.0/12"
 NODE_PORTS = range(30000, 32768)

@@ -108,7 +108,11 @@ class ServiceProxy:
 
     async def _settle(self) -> None:
         while self._dirty:
-            await self._apply(self._dirty.pop())
+            key = self._dirty.pop()
+            try:
+                await self._apply(key)
+            except Exception:  # one that cannot be understood is not the others' loss, nor the start's
+                log.exception("service %s/%s could not be brought up to date", *key)
 
     async def _apply(self, key: Key) -> None:
         service = self._table.service(key)

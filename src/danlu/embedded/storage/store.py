@@ -27,6 +27,9 @@ SHARED = 256  # decoded objects that are kept for those who read them at the sam
 NO_LABELS: dict[str, str] = {}  # one for all that have none; nobody writes to it
 
 
+log = logging.getLogger(__name__)
+
+
 class Stored:
     """One version of one object: its encoded form and what lists and watches select by."""
 
@@ -282,10 +285,19 @@ class Store:
     def _submit(self, change: Change) -> asyncio.Future[Stored]:
         future: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
         self._waiting[change.revision] = future
-        for callback in self._observers:
-            callback(change)
+        self._tell_observers(change)
         self._journal.append(change)
         return future
+
+    def _tell_observers(self, change: Change) -> None:
+        """What one of them makes of an object it cannot read is its own affair: the write goes on, or would never end
+        for whoever waits for it."""
+        for callback in self._observers:
+            try:
+                callback(change)
+            except Exception:
+                stored = change.stored
+                log.exception("an observer of %s failed on %s/%s", stored.resource, stored.namespace, stored.name)
 
     def _durable(self, changes: list[Change], error: Exception | None) -> None:
         if error is not None:
@@ -314,8 +326,7 @@ class Store:
                 undone = Change("DELETED", change.stored, change.stored)
             else:
                 undone = Change("ADDED" if change.type == "DELETED" else "MODIFIED", change.previous, change.stored)
-            for callback in self._observers:
-                callback(undone)
+            self._tell_observers(undone)
 
     def _make_visible(self, change: Change) -> None:
         stored = change.stored

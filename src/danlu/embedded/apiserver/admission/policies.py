@@ -106,6 +106,13 @@ def mutation_text(mutation: Mapping[str, Any]) -> str:
     return str(part.get("expression") or "")
 
 
+def bound(binding: Object) -> Object:
+    """The binding itself. Raises for one that names no policy, which the mirror then leaves out."""
+    if not isinstance(binding["spec"]["policyName"], str):
+        raise TypeError("spec.policyName is no text")
+    return binding
+
+
 class Policies(Handler):
     resources = None
 
@@ -114,8 +121,8 @@ class Policies(Handler):
         self._registry = registry
         self._validating = Mirror(store, VALIDATING_POLICY.resource, compiled)
         self._mutating = Mirror(store, MUTATING_POLICY.resource, compiled)
-        self._validating_bindings = Mirror(store, VALIDATING_POLICY_BINDING.resource, lambda obj: obj)
-        self._mutating_bindings = Mirror(store, MUTATING_POLICY_BINDING.resource, lambda obj: obj)
+        self._validating_bindings = Mirror(store, VALIDATING_POLICY_BINDING.resource, bound)
+        self._mutating_bindings = Mirror(store, MUTATING_POLICY_BINDING.resource, bound)
 
     # -- validating
 
