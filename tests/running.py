@@ -235,7 +235,7 @@ def ordinary_packages() -> str:
     atexit.register(shutil.rmtree, copy, ignore_errors=True)
     copy.chmod(0o755)
     needed = [line.partition("==")[0] for line in (ROOT / "requirements/danlu.lock").read_text().splitlines()]
-    wanted = {name.lower().replace("-", "_") for name in needed} | {"yaml", "_yaml", "_cffi_backend", "attr"}
+    wanted = {name.lower().replace("-", "_") for name in needed} | {"yaml", "_yaml", "_cffi_backend", "attr", "re2"}
     for entry in site.iterdir():
         plain = entry.name.lower().partition(".")[0].partition("-")[0]
         if plain in wanted:

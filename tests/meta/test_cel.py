@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from danlu.meta.cel.checker import DYN, Problem, check, type_of
-from danlu.meta.cel.evaluator import compile_tree
+from danlu.meta.cel.costs import Budget, CostExceeded
+from danlu.meta.cel.evaluator import BUDGET, compile_tree
 from danlu.meta.cel.rules import compile_errors
 from danlu.meta.cel.values import CelError
 from danlu.meta.schema import structural
@@ -13,7 +14,7 @@ from danlu.meta.schema import structural
 
 def run(source: str, **variables: Any) -> Any:
     tree, _ = check(source, dict.fromkeys(variables, DYN))
-    return compile_tree(tree)(dict(variables))
+    return compile_tree(tree)({**variables, BUDGET: Budget()})
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_evaluation_errors(source: str, text: str) -> None:
 
 
 def test_a_runaway_rule_is_stopped() -> None:
-    with pytest.raises(CelError, match="cost limit"):
+    with pytest.raises(CostExceeded, match="cost limit"):
         run("self.all(a, self.all(b, self.all(c, true)))", self=list(range(1000)))
 
 

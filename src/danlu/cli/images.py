@@ -24,6 +24,7 @@ from danlu.embedded import private_files
 from danlu.embedded.node import dockerfile
 from danlu.embedded.node.images import SHARED_CACHE, Catalogue, Environment, ImageError, build
 from danlu.embedded.node.sharing import share
+from danlu.meta import manifests
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
@@ -64,9 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
         return _build(Catalogue(root), arguments.target)
     except (ImageError, dockerfile.DockerfileError) as error:
         raise CommandError(str(error)) from error
-    except yaml.YAMLError as error:
-        place = f", line {mark.line + 1}" if (mark := getattr(error, "problem_mark", None)) else ""
-        raise CommandError(f"{root / 'images.yaml'} is not valid YAML{place}; mend it or remove it") from error
 
 
 def _list(catalogue: Catalogue, root: Path) -> int:
@@ -179,7 +177,10 @@ def _remove(root: Path, name: str) -> int:
 
 def _own(root: Path) -> dict[str, Any]:
     path = root / "images.yaml"
-    found = yaml.safe_load(path.read_text()) if path.exists() else None
+    try:
+        found = manifests.load(path.read_bytes())[0] if path.exists() else None
+    except manifests.YamlError as error:
+        raise CommandError(f"{path} is not valid YAML: {error}; mend it or remove it") from None
     if found is not None and not isinstance(found, dict):
         raise CommandError(f"{path} is not a catalogue: it has to be a map with `images` and `environments`")
     return found or {}

@@ -6,11 +6,10 @@ import argparse
 import os
 from pathlib import Path
 
-import yaml
-
 from danlu.cli.main import CommandError
 from danlu.cli.place import data_directory
 from danlu.embedded.apiserver.auth.kubeconfig import KubeconfigError, merge
+from danlu.meta import manifests
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
@@ -32,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     target = arguments.into or _own_file(ours)
     try:
-        merge(target, yaml.safe_load(ours.read_text()), use=not arguments.keep_context)
+        merge(target, manifests.load(ours.read_bytes())[0], use=not arguments.keep_context)
     except KubeconfigError as error:
         raise CommandError(str(error)) from error
     except OSError as error:

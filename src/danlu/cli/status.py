@@ -8,12 +8,11 @@ import ssl
 import urllib.request
 from typing import Any
 
-import yaml
-
 from danlu.cli.place import data_directory
 from danlu.embedded.damage import summary
 from danlu.embedded.datadir import DataDirectory, Running
 from danlu.embedded.storage import Quarantine
+from danlu.meta import manifests
 
 NOT_RUNNING = 3
 
@@ -59,7 +58,7 @@ def facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
 
 def _healthy(directory: DataDirectory, url: str) -> bool:
     try:
-        config = yaml.safe_load(directory.kubeconfig.read_text())
+        config = manifests.load(directory.kubeconfig.read_bytes())[0]
         authority = config["clusters"][0]["cluster"]["certificate-authority-data"]
         import base64
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+from danlu.meta import manifests
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -95,8 +95,8 @@ def _merge(paths: list[Path]) -> dict[str, Any]:
             continue
         found = True
         try:
-            content = yaml.safe_load(path.read_text()) or {}
-        except (OSError, yaml.YAMLError) as error:
+            content = manifests.load(path.read_bytes())[0] or {}
+        except (OSError, manifests.YamlError) as error:
             raise ConfigError(f"{path} cannot be read: {error}") from None
         if not isinstance(content, dict):
             raise ConfigError(f"{path} is not a kubeconfig")

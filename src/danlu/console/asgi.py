@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from danlu.errors import ApiError, BadRequest, RequestTooLarge
+from danlu.meta.nesting import parse_json
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -84,8 +85,8 @@ async def read_body(receive: Receive) -> bytes:
 
 async def read_json(receive: Receive) -> Any:
     try:
-        return orjson.loads(await read_body(receive) or b"{}")
-    except orjson.JSONDecodeError as error:
+        return parse_json(await read_body(receive) or b"{}")
+    except ValueError as error:
         raise BadRequest(f"the request is no JSON: {error}") from None
 
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
-import orjson
-
 from danlu.console import relaying
 from danlu.console.appnames import AppName
 from danlu.console.asgi import Header, Message, Receive, Scope, Send
@@ -19,6 +17,7 @@ from danlu.console.finding import NotReady, Place
 from danlu.console.kubeapi import APP_COOKIES, KubeApi
 from danlu.console.relaying import Rewrite
 from danlu.console.sessions import Identity
+from danlu.meta.nesting import parse_json
 from danlu.meta.wellknown import SERVICE
 
 if TYPE_CHECKING:
@@ -175,8 +174,8 @@ def _no_way(visit: Visit) -> NotReady:
 def _status_message(body: bytes) -> str:
     """Of a Kubernetes Status; "" of anything else."""
     try:
-        found = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        found = parse_json(body)
+    except ValueError:
         return ""
     is_status = isinstance(found, dict) and found.get("kind") == "Status" and found.get("apiVersion") == "v1"
     return str(found.get("message") or "no answer") if is_status else ""

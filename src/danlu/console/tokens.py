@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode
 from typing import Any
 
-import orjson
+from danlu.meta.nesting import parse_json
 
 
 def claims(token: str) -> dict[str, Any]:
@@ -14,7 +14,7 @@ def claims(token: str) -> dict[str, Any]:
     if len(parts) != 3:
         return {}
     try:
-        found = orjson.loads(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        found = parse_json(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -22,6 +22,7 @@ from danlu.console.kubeproxy import PREFIX
 from danlu.console.renewing import Renewals
 from danlu.console.sessions import Session
 from danlu.errors import ApiError, BadRequest, TooManyRequests, Unauthorized
+from danlu.meta.nesting import parse_json
 
 MOST_WATCHES = 200  # of one page; the largest has thirty
 NORMAL = 1000
@@ -59,8 +60,8 @@ class _Channel:
     async def take(self, text: str) -> None:
         """One message from the page. What makes no sense is passed over: there is no number to answer it under."""
         try:
-            asked: Any = orjson.loads(text)
-        except orjson.JSONDecodeError:
+            asked: Any = parse_json(text)
+        except ValueError:
             return
         if not isinstance(asked, dict):
             return

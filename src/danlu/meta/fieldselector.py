@@ -50,12 +50,23 @@ class FieldSelector:
 
 
 EVERYTHING = FieldSelector()
+MOST_TERMS = 256  # as of label selectors
+LONGEST_KEPT = 1024
 
 
-@lru_cache(maxsize=512)
 def parse(text: str) -> FieldSelector:
     """Raises FieldSelectorError."""
-    return FieldSelector(tuple(_term(part, text) for part in sorted(_split(text)) if part))
+    return _kept(text) if len(text) <= LONGEST_KEPT else _parse(text)
+
+
+def _parse(text: str) -> FieldSelector:
+    parts = [part for part in sorted(_split(text)) if part]
+    if len(parts) > MOST_TERMS:
+        raise FieldSelectorError(f"a selector may have at most {MOST_TERMS} requirements")
+    return FieldSelector(tuple(_term(part, text) for part in parts))
+
+
+_kept = lru_cache(maxsize=512)(_parse)
 
 
 def _split(text: str) -> list[str]:

@@ -1,105 +1,74 @@
-"""Go's regular expressions (RE2 syntax) in terms of Python's.
+"""Patterns as Go has them, in schemas (`pattern`) and in CEL (`matches`): RE2, whose time is linear in the text.
 
-The two differ in few places that schemas use: `$` and `\\z` mean the very end, `\\d \\w \\s` are ASCII, classes may be
-written `[[:alpha:]]`, `\\pL`. What RE2 does not have (look-around, back-references) is refused, as Go refuses it.
+Whoever may define a kind chooses the pattern and whoever writes an object of it the text, so an engine that backtracks
+(Python's) could be kept busy for years by either. What RE2 does not have (look-around, back-references) is refused
+in Go's words.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterator
+from typing import Any, Protocol
 
-_POSIX = {
-    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\x00-\x7f", "blank": r"\t ", "cntrl": r"\x00-\x1f\x7f",
-    "digit": "0-9", "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r"\t\n\v\f\r ",
-    "upper": "A-Z", "word": "0-9A-Za-z_", "xdigit": "0-9A-Fa-f",
-}  # fmt: skip
-_UNICODE = {  # the common ranges only: enough for names in schemas
-    "L": "A-Za-zªµºÀ-ÖØ-öø-ʯͰ-ͽͿ-҃Ҋ-֏א-ת぀-ヿ一-鿿가-힣",
-    "N": "0-9²³¹¼-¾٠-٩",
-    "Lu": "A-ZÀ-ÖØ-Þ",
-    "Ll": "a-zß-öø-ÿ",
+LONGEST_KEPT = 4096  # characters of a pattern that is kept compiled
+MEMORY = 4 * 1024 * 1024  # bytes that one compiled pattern may take
+
+_GO_WORDS = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+    "pattern too large - compile failed": "expression too large",
 }
-_POSIX_CLASS = re.compile(r"\[:(\^?)([a-z]+):\]")
-_UNICODE_CLASS = re.compile(r"[pP](?:\{\^?([A-Za-z]+)\}|([A-Z]))")
-_FORBIDDEN = ("(?=", "(?!", "(?<=", "(?<!", "(?#", "(?(", "(?P=", "(?>")
+_ANY_BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")  # RE2 has it for single bytes; Go does not
 
 
 class PatternError(ValueError):
     """The pattern is none that Go would take."""
 
 
-@functools.lru_cache(maxsize=1024)
-def compile_go(pattern: str) -> re.Pattern[str]:
-    """Raises PatternError. Match with `.search`, as Go's MatchString does."""
+class Pattern(Protocol):
+    """What is used of a compiled pattern."""
+
+    def search(self, text: str) -> Any:
+        """Anywhere in the text, as Go's MatchString. None, or a match whose [0] is the text found."""
+
+    def finditer(self, text: str) -> Iterator[Any]: ...
+
+
+def compile_go(pattern: str) -> Pattern:
+    """Raises PatternError."""
+    return _kept(pattern) if len(pattern) <= LONGEST_KEPT else _compile(pattern)
+
+
+def _compile(pattern: str) -> Pattern:
+    # When the first pattern comes: most clusters have none, and a start need not wait for it.
+    import re2
+
+    if _ANY_BYTE.search(pattern):
+        raise PatternError("error parsing regexp: invalid escape sequence: `\\C`")
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = MEMORY
     try:
-        return re.compile(_translate(pattern), re.ASCII)
-    except (re.error, OverflowError, RecursionError) as reason:
-        raise PatternError(f"error parsing regexp: {reason}: `{pattern}`") from None
+        compiled: Pattern = re2.compile(pattern, options)
+    except re2.error as error:
+        raise PatternError(_worded(error.args[0])) from None
+    except UnicodeEncodeError:
+        raise PatternError("error parsing regexp: invalid UTF-8") from None
+    return compiled
 
 
-def _translate(pattern: str) -> str:
-    out: list[str] = []
-    index, size, in_class = 0, len(pattern), False
-    while index < size:
-        letter = pattern[index]
-        if letter == "\\":
-            text, index = _escape(pattern, index, in_class=in_class)
-            out.append(text)
-            continue
-        if in_class:
-            posix = _POSIX_CLASS.match(pattern, index) if letter == "[" else None
-            if posix is not None and posix[2] in _POSIX:
-                out.append(_POSIX[posix[2]])
-                index = posix.end()
-                continue
-            if letter == "]":
-                in_class = False
-            out.append("\\[" if letter == "[" else letter)
-        elif letter == "[":
-            in_class = True
-            opening = "[^" if pattern.startswith("[^", index) else "["
-            index += len(opening)
-            out.append(opening)
-            if pattern.startswith("]", index):
-                out.append("\\]")
-                index += 1
-            continue
-        elif letter == "$":
-            out.append(r"\Z")
-        else:
-            if letter == "(" and (bad := next((f for f in _FORBIDDEN if pattern.startswith(f, index)), None)):
-                raise PatternError(f"error parsing regexp: invalid or unsupported Perl syntax: `{bad}`")
-            if pattern.startswith("(?<", index):
-                out.append("(?P<")
-                index += 3
-                continue
-            out.append(letter)
-        index += 1
-    return "".join(out)
+_kept = functools.lru_cache(maxsize=256)(_compile)
 
 
-def _escape(pattern: str, index: int, *, in_class: bool) -> tuple[str, int]:
-    follower = pattern[index + 1 : index + 2]
-    if not follower:
-        raise PatternError("error parsing regexp: trailing backslash at end of expression: ``")
-    if follower == "z":
-        return r"\Z", index + 2
-    if follower == "Z" or (follower.isdigit() and follower != "0"):
-        raise PatternError(f"error parsing regexp: invalid escape sequence: `\\{follower}`")
-    if follower == "Q":
-        end = pattern.find("\\E", index + 2)
-        literal = pattern[index + 2 :] if end < 0 else pattern[index + 2 : end]
-        return re.escape(literal), len(pattern) if end < 0 else end + 2
-    if follower in "pP":
-        found = _UNICODE_CLASS.match(pattern, index + 1)
-        letters = _UNICODE.get(found[1] or found[2]) if found else None
-        if found is None or letters is None:
-            raise PatternError(f"error parsing regexp: invalid character class range: `{pattern[index : index + 4]}`")
-        if in_class:
-            return letters, found.end()
-        return f"[{'^' if follower == 'P' else ''}{letters}]", found.end()
-    if follower == "x" and pattern.startswith("{", index + 2):
-        end = pattern.find("}", index)
-        return re.escape(chr(int(pattern[index + 3 : end], 16))), end + 1
-    return pattern[index : index + 2], index + 2
+def _worded(said: bytes | str) -> str:
+    text = said.decode(errors="replace") if isinstance(said, bytes) else said
+    what, _, where = text.partition(": ")
+    return f"error parsing regexp: {_GO_WORDS.get(what, what)}: `{where}`"

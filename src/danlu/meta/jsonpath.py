@@ -1,6 +1,9 @@
 """JSONPath as Kubernetes has it: `.spec.ports[0].name`, `['a.b']`, `[*]`, `[1:3]`, `..name`, `[?(@.type=="Ready")]`.
 
 Used for printer columns, scale paths and selectable fields of custom kinds. A missing key yields nothing.
+
+A path is written by whoever may define a kind and run on every list of it, so it is bounded: its length, and how many
+values one search may look at. `[*,*][*,*]…` and `..…` look at exponentially many; beyond the bound nothing is found.
 """
 
 from __future__ import annotations
@@ -10,7 +13,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-Step = Callable[[Any], Iterator[Any]]
+from danlu.meta.nesting import parse_json
+
+LONGEST = 2048  # characters of a path
+MOST_NESTED = 8  # filters within filters
+MOST_LOOKS = 50_000  # values that one search goes through; a megabyte of data has fewer
 
 _NAME = re.compile(r"(?:\\.|[^.\[\]{}\\])+")
 _SLICE = re.compile(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(?::\s*(-?\d+)?)?\s*\Z")
@@ -21,27 +28,65 @@ class JsonPathError(ValueError):
     pass
 
 
+class _TooMuch(Exception):
+    pass
+
+
+class _Looks:
+    """Counts down."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MOST_LOOKS
+
+    def one(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise _TooMuch
+
+
+Step = Callable[[Any, _Looks], Iterator[Any]]
+Operand = Callable[[Any, _Looks], list[Any]]
+
+
 class JsonPath:
     """A compiled path. `find` gives every match in document order."""
 
     __slots__ = ("_steps", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, nested: int = 0) -> None:
         self.text = text
+        if len(text) > LONGEST:
+            raise JsonPathError(f"a path may have at most {LONGEST} characters")
+        if nested > MOST_NESTED:
+            raise JsonPathError(f"filters are nested too deeply in {text}")
         inner = text.strip()
         if inner.startswith("{") and inner.endswith("}"):
             inner = inner[1:-1].strip()
-        self._steps = _parse(inner.removeprefix("$"), text)
+        self._steps = _parse(inner.removeprefix("$"), text, nested)
 
     def find(self, data: Any) -> list[Any]:
+        try:
+            return self.search(data, _Looks())
+        except _TooMuch:
+            return []
+
+    def search(self, data: Any, looks: _Looks) -> list[Any]:
         found = [data]
         for step in self._steps:
-            found = [result for value in found for result in step(value)]
+            found = [result for value in found for result in _counted(step(value, looks), looks)]
         return found
 
     def first(self, data: Any) -> Any:
         found = self.find(data)
         return found[0] if found else None
+
+
+def _counted(results: Iterator[Any], looks: _Looks) -> Iterator[Any]:
+    for result in results:
+        looks.one()
+        yield result
 
 
 def printed(value: Any) -> str:
@@ -55,7 +100,7 @@ def printed(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _parse(text: str, whole: str) -> list[Step]:
+def _parse(text: str, whole: str, nested: int) -> list[Step]:
     steps: list[Step] = []
     index = 0
     while index < len(text):
@@ -70,7 +115,7 @@ def _parse(text: str, whole: str) -> list[Step]:
                 index = _name(text, index, whole, steps)
         elif text[index] == "[":
             end = _closing(text, index, whole)
-            steps.append(_bracket(text[index + 1 : end].strip(), whole))
+            steps.append(_bracket(text[index + 1 : end].strip(), whole, nested))
             index = end + 1
         elif index == 0:
             index = _name(text, index, whole, steps)
@@ -106,28 +151,35 @@ def _closing(text: str, start: int, whole: str) -> int:
     raise JsonPathError(f"unterminated array in {whole}")
 
 
-def _bracket(inside: str, whole: str) -> Step:
+def _bracket(inside: str, whole: str, nested: int) -> Step:
     if inside == "*":
         return _every
     if inside.startswith("?(") and inside.endswith(")"):
-        return _filter(inside[2:-1].strip(), whole)
+        return _filter(inside[2:-1].strip(), whole, nested)
     if inside[:1] in ("'", '"') and inside[-1:] == inside[:1] and len(inside) > 1 and "," not in inside:
         return _field(inside[1:-1].replace("\\" + inside[0], inside[0]))
     if "," in inside:
-        parts = [_bracket(part.strip(), whole) for part in inside.split(",")]
-        return lambda value: (result for part in parts for result in part(value))
+        parts = [_bracket(part.strip(), whole, nested) for part in inside.split(",")]
+        return lambda value, looks: (result for part in parts for result in part(value, looks))
     found = _SLICE.match(inside)
     if found is not None:
-        start, stop, step = (int(group) if group else None for group in found.groups())
-        return lambda value: iter(value[slice(start, stop, step)]) if isinstance(value, list) else iter(())
+        start, stop, step = (_number(group, whole) if group else None for group in found.groups())
+        if step == 0:
+            raise JsonPathError(f"the step of a slice cannot be 0 in {whole}")
+        part = slice(start, stop, step)
+        return lambda value, _: iter(value[part]) if isinstance(value, list) else iter(())
+    return _index(_number(inside, whole))
+
+
+def _number(text: str, whole: str) -> int:
     try:
-        return _index(int(inside))
+        return int(text)
     except ValueError:
-        raise JsonPathError(f"invalid array index {inside} in {whole}") from None
+        raise JsonPathError(f"invalid array index {text} in {whole}") from None
 
 
 def _field(name: str) -> Step:
-    def step(value: Any) -> Iterator[Any]:
+    def step(value: Any, _: _Looks) -> Iterator[Any]:
         if isinstance(value, dict) and name in value:
             yield value[name]
 
@@ -135,55 +187,59 @@ def _field(name: str) -> Step:
 
 
 def _index(index: int) -> Step:
-    def step(value: Any) -> Iterator[Any]:
+    def step(value: Any, _: _Looks) -> Iterator[Any]:
         if isinstance(value, list) and -len(value) <= index < len(value):
             yield value[index]
 
     return step
 
 
-def _every(value: Any) -> Iterator[Any]:
+def _every(value: Any, looks: _Looks) -> Iterator[Any]:
     if isinstance(value, dict):
-        yield from value.values()
-    elif isinstance(value, list):
-        yield from value
+        value = value.values()
+    elif not isinstance(value, list):
+        return
+    for item in value:
+        looks.one()
+        yield item
 
 
-def _descend(value: Any) -> Iterator[Any]:
+def _descend(value: Any, looks: _Looks) -> Iterator[Any]:
     yield value
-    for child in _every(value):
-        yield from _descend(child)
+    for child in _every(value, looks):
+        yield from _descend(child, looks)
 
 
-def _filter(condition: str, whole: str) -> Step:
+def _filter(condition: str, whole: str, nested: int) -> Step:
     found = _OPERATOR.search(condition)
     if found is None:
-        present = _operand(condition, whole)
-        return lambda value: (item for item in _every(value) if present(item))
-    left, right = _operand(condition[: found.start()], whole), _operand(condition[found.end() :], whole)
+        present = _operand(condition, whole, nested)
+        return lambda value, looks: (item for item in _every(value, looks) if present(item, looks))
+    left = _operand(condition[: found.start()], whole, nested)
+    right = _operand(condition[found.end() :], whole, nested)
     compare = _COMPARISONS[found[1]]
 
-    def step(value: Any) -> Iterator[Any]:
-        for item in value if isinstance(value, list) else ():
-            for one, other in zip(left(item), right(item), strict=False):
+    def step(value: Any, looks: _Looks) -> Iterator[Any]:
+        for item in _every(value, looks) if isinstance(value, list) else ():
+            for one, other in zip(left(item, looks), right(item, looks), strict=False):
                 if compare(one, other):
                     yield item
 
     return step
 
 
-def _operand(text: str, whole: str) -> Callable[[Any], list[Any]]:
+def _operand(text: str, whole: str, nested: int) -> Operand:
     text = text.strip()
     if text.startswith("@"):
-        return JsonPath(text[1:] or ".").find
+        return JsonPath(text[1:] or ".", nested + 1).search
     if text[:1] in ("'", '"') and text[-1:] == text[:1] and len(text) > 1:
         literal: Any = text[1:-1]
     else:
         try:
-            literal = json.loads(text)
+            literal = parse_json(text)
         except ValueError:
             raise JsonPathError(f"unrecognized value {text} in {whole}") from None
-    return lambda _: [literal]
+    return lambda _value, _looks: [literal]
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,10 @@ from danlu.meta.names import label_value, qualified_name
 _OPERATORS = "in, notin, =, ==, !=, gt, lt"
 _SYMBOLS = {"in": " in ", "notin": " notin ", "gt": ">", "lt": "<"}
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])|([^=!(),<> \t\r\n]+)|$)")
+# Of one selector in a request, which is held against every object of a list: more than people write, far fewer than a
+# URL has room for.
+MOST_REQUIREMENTS = 256
+LONGEST_KEPT = 1024  # characters of a selector that is kept once read; a URL has room for a megabyte
 _OF_LABEL_SELECTOR = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 
 
@@ -26,13 +30,19 @@ class Requirement:
     key: str
     operator: str  # "=", "==", "!=", "in", "notin", "exists", "!", "gt", "lt"
     values: tuple[str, ...] = ()
+    # The same for looking one up: a list may have as many values as a URL has room for, and is held against every
+    # object.
+    _wanted: frozenset[str] = field(init=False, repr=False, compare=False, default=frozenset())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_wanted", frozenset(self.values))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         operator, value = self.operator, labels.get(self.key)
         if operator in ("=", "==", "in"):
-            return value is not None and value in self.values
+            return value is not None and value in self._wanted
         if operator in ("!=", "notin"):
-            return value is None or value not in self.values
+            return value is None or value not in self._wanted
         if operator == "exists":
             return value is not None
         if operator == "!":
@@ -87,10 +97,16 @@ EVERYTHING = Selector()
 NOTHING = Selector(selects_nothing=True)
 
 
-@lru_cache(maxsize=512)
 def parse_selector(text: str) -> Selector:
     """`a=b,c in (d,e),!f`; raises SelectorError in Kubernetes' words."""
+    return _kept(text) if len(text) <= LONGEST_KEPT else _parse(text)
+
+
+def _parse(text: str) -> Selector:
     return _Parser(text).parse() if text.strip() else EVERYTHING
+
+
+_kept = lru_cache(maxsize=512)(_parse)
 
 
 def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
@@ -171,6 +187,8 @@ class _Parser:
                 break
             if kind not in ("word", "!"):
                 raise SelectorError(f"found '{text}', expected: !, identifier, or 'end of string'")
+            if len(found) == MOST_REQUIREMENTS:
+                raise SelectorError(f"a selector may have at most {MOST_REQUIREMENTS} requirements")
             try:
                 found.append(self._requirement())
             except SelectorError as error:

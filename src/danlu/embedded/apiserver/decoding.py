@@ -158,7 +158,7 @@ def read_applied(call: Call) -> Object:
     if plain is not None:
         read: Object = plain
         return read
-    from danlu.embedded.apiserver import manifests
+    from danlu.meta import manifests
 
     try:
         body, repeated = manifests.load(call.body)

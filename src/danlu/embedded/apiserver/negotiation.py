@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import re
@@ -14,11 +13,12 @@ import orjson
 from danlu.errors import BadRequest, NotAcceptable, UnsupportedMediaType
 from danlu.meta import protobuf
 from danlu.meta.fields import quoted
+from danlu.meta.nesting import TOO_DEEP, TooDeep, parse_json
 
 JSON = "application/json"
 YAML = "application/yaml"
-MOST_DEPTH = 200  # of nested objects and lists in a body; the JSON encoder stops at 254, and events wrap objects
 MEDIA_TYPES = (JSON, YAML)
+LONGEST_ACCEPT = 4096  # characters; what is asked for is remembered
 _CONVERSIONS = {
     "Table": ("table", "meta.k8s.io", ("v1", "v1beta1")),
     "PartialObjectMetadata": ("partial", "meta.k8s.io", ("v1", "v1beta1")),
@@ -51,7 +51,7 @@ def parse_accept(header: str) -> Wanted:
     """The first thing in the client's order that we can make. Raises NotAcceptable."""
     if not header or header == JSON or header == "*/*":
         return _PLAIN
-    found = _parse(header)
+    found = _parse(header) if len(header) <= LONGEST_ACCEPT else None
     if found is None:
         raise NotAcceptable(f"only the following media types are accepted: {', '.join(MEDIA_TYPES)}")
     return found
@@ -191,11 +191,11 @@ def _unrecognized(reason: str, body: bytes, patch: bool, kind: str, found_by: st
 
 def _from_json(body: bytes, *, patch: bool, look_twice: bool, kind: str) -> tuple[Any, list[str]]:
     try:
-        data = orjson.loads(body)
+        data = parse_json(body)
     except orjson.JSONDecodeError as error:
         raise _unrecognized(_go_syntax_error(body, error), body, patch, kind) from None
-    if body.count(b"{") + body.count(b"[") > MOST_DEPTH and is_too_deep(data):
-        raise _unrecognized("exceeded max depth", body, patch, kind)
+    except TooDeep:
+        raise _unrecognized(TOO_DEEP, body, patch, kind) from None
     if not look_twice or _has_no_key_twice(body, data):
         return data, []
     return data, [f"duplicate field {quoted(path)}" for path in _duplicates(body)]
@@ -204,11 +204,10 @@ def _from_json(body: bytes, *, patch: bool, look_twice: bool, kind: str) -> tupl
 def plain_json(body: bytes) -> Any:
     """The data of a body that is JSON with nothing odd about it; else None. JSON is also YAML, and quicker to read."""
     try:
-        data = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        data = parse_json(body)
+    except ValueError:
         return None
-    deep = body.count(b"{") + body.count(b"[") > MOST_DEPTH and is_too_deep(data)
-    return data if not deep and _has_no_key_twice(body, data) else None
+    return data if _has_no_key_twice(body, data) else None
 
 
 def _has_no_key_twice(body: bytes, data: Any) -> bool:
@@ -219,22 +218,6 @@ def _has_no_key_twice(body: bytes, data: Any) -> bool:
 
 
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"(\s*:)?', re.DOTALL)
-
-
-def is_too_deep(data: Any) -> bool:
-    """Whether the data is nested so deeply that it could be read but not written again."""
-    level = [data]
-    for _ in range(MOST_DEPTH):
-        below: list[Any] = []
-        for value in level:
-            if value.__class__ is dict:
-                below.extend(value.values())
-            elif value.__class__ is list:
-                below.extend(value)
-        level = [value for value in below if value.__class__ in (dict, list)]
-        if not level:
-            return False
-    return True
 
 
 def _count_keys(data: Any) -> int:
@@ -257,7 +240,7 @@ class _Pairs(list[tuple[str, Any]]):
 def _duplicates(body: bytes) -> list[str]:
     try:
         tree = json.loads(body, object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError):
+    except ValueError:
         return []
     found: dict[str, None] = {}
 
@@ -274,14 +257,11 @@ def _duplicates(body: bytes) -> list[str]:
             for index, item in enumerate(value):
                 walk(item, f"{path}[{index}]")
 
-    with contextlib.suppress(RecursionError):
-        walk(tree, "")
+    walk(tree, "")
     return list(found)[:100]
 
 
 def _go_syntax_error(body: bytes, error: orjson.JSONDecodeError) -> str:
-    if b"ecursion" in str(error).encode():
-        return "exceeded max depth"
     if error.pos >= len(body.rstrip()) or "end of" in str(error) or "EOF" in str(error):
         return "unexpected end of JSON input"
     letter = body[error.pos : error.pos + 1].decode("latin-1")
@@ -300,7 +280,7 @@ _GO_PLACES = {
 
 
 def _from_yaml(body: bytes, *, patch: bool, kind: str) -> tuple[Any, list[str]]:
-    from danlu.embedded.apiserver import manifests
+    from danlu.meta import manifests
 
     try:
         return manifests.load(body)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from danlu.embedded.apiserver.server import Server
 
 MAX_BODY_BYTES = 3 * 1024 * 1024  # as Kubernetes
+MOST_PARAMETERS = 10_000  # of a query; as Go
 
 
 @dataclass(slots=True)
@@ -36,7 +37,10 @@ class Query:
     __slots__ = ("_values",)
 
     def __init__(self, text: str = "", pairs: list[tuple[str, str]] | None = None) -> None:
+        """Raises BadRequest, in Go's words, for more parameters than anybody sends."""
         self._values: dict[str, list[str]] = {}
+        if text.count("&") >= MOST_PARAMETERS:
+            raise BadRequest("number of URL query parameters exceeded limit")
         for name, value in pairs if pairs is not None else (parse_qsl(text, keep_blank_values=True) if text else ()):
             self._values.setdefault(name, []).append(value)
 

@@ -13,6 +13,7 @@ from danlu.embedded.builtin.hooks import AGE, NAME, schema_of
 from danlu.meta import names
 from danlu.meta.fields import IMMUTABLE, FieldError, forbidden, invalid, required, too_long
 from danlu.meta.kind import Object
+from danlu.meta.nesting import TooDeep, parse_json
 from danlu.meta.wellknown import SECRET
 
 TOKEN = "kubernetes.io/service-account-token"
@@ -65,7 +66,9 @@ def _json_value(data: dict[str, str], key: str) -> list[FieldError]:
     if key not in data:
         return [required(f"data[{key}]")]
     try:
-        value: Any = orjson.loads(b64decode(data[key]))
+        value: Any = parse_json(b64decode(data[key]))
+    except TooDeep as error:
+        return [invalid(f"data[{key}]", "<secret contents redacted>", str(error))]
     except orjson.JSONDecodeError as error:
         return [invalid(f"data[{key}]", "<secret contents redacted>", _go_error(error))]
     if isinstance(value, dict):

@@ -8,7 +8,6 @@ install must be in the environment, and the caller is told of each.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shlex
 import shutil
@@ -17,6 +16,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+
+from danlu.meta.nesting import parse_json
 
 IGNORED = frozenset(
     ("LABEL", "EXPOSE", "USER", "SHELL", "VOLUME", "STOPSIGNAL", "HEALTHCHECK", "MAINTAINER", "ONBUILD")
@@ -152,7 +153,7 @@ def _variables(rest: str, number: int) -> dict[str, str]:
 def _json_words(rest: str) -> list[str] | None:
     """The JSON form of CMD and COPY; what only looks like it is taken as a plain line, as docker does."""
     try:
-        found = json.loads(rest) if rest.startswith("[") else None
+        found = parse_json(rest) if rest.startswith("[") else None
     except ValueError:
         return None
     return [str(word) for word in found] if isinstance(found, list) else None

@@ -254,10 +254,12 @@ def data_folder() -> Path:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    import yaml
+    from danlu.meta import manifests
 
-    with open(path, encoding="utf-8") as file:
-        found = yaml.safe_load(file) or {}
+    try:
+        found = manifests.load(path.read_bytes())[0] or {}
+    except manifests.YamlError as error:
+        raise ImageError(f"{path} is not valid YAML: {error}; mend it or remove it") from None
     if not isinstance(found, dict):
         raise ImageError(f"{path} is not a catalogue: it has to be a map with `images` and `environments`")
     return found

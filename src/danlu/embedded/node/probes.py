@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from danlu.meta.kind import Object
 
 OUTPUT_LIMIT = 10 * 1024
 GRPC_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+GRPC_FRAME_BYTES = 16 * 1024  # what HTTP/2 allows before more has been agreed on
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,9 @@ async def _http(rules: Object, target: Target) -> Answer:
         lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         writer.write("\r\n".join(lines).encode())
         first = (await reader.readline()).split()
-        code = int(first[1]) if len(first) > 1 and first[1].isdigit() else 0
+        code = int(first[1]) if len(first) > 1 and re.fullmatch(rb"[0-9]{3}", first[1]) else 0
+    except ValueError:  # a line longer than the reader's limit
+        return Answer(False, f'Get "{url}": net/http: HTTP/1.x transport connection broken: malformed HTTP response')
     except OSError as error:
         return Answer(False, f'Get "{url}": {error.strerror or error}')
     finally:
@@ -195,7 +199,10 @@ async def _grpc(rules: Object, target: Target) -> Answer:
         writer.write(GRPC_PREFACE + _frame(4, 0, 0, b"") + _frame(1, 4, 1, block) + _frame(0, 1, 1, message))
         while True:
             head = await reader.readexactly(9)
-            payload = await reader.readexactly(int.from_bytes(head[:3], "big"))
+            length = int.from_bytes(head[:3], "big")
+            if length > GRPC_FRAME_BYTES:
+                return Answer(False, "error: health rpc failed: frame too large")
+            payload = await reader.readexactly(length)
             kind, flags = head[3], head[4]
             if kind == 4 and not flags & 1:
                 writer.write(_frame(4, 1, 0, b""))  # their settings are fine

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
 from typing import Any
-
-import orjson
 
 from danlu.client.client import Client
 from danlu.errors import ApiError
@@ -21,10 +19,12 @@ from danlu.kinds._served.observing import Activity
 from danlu.kinds.notebook import programs
 from danlu.meta.clock import parse_time
 from danlu.meta.kind import Object
+from danlu.meta.nesting import parse_json
 from danlu.meta.quantity import parse
 from danlu.meta.wellknown import POD, POD_METRICS, SECRET
 
 TIMEOUT_S = 5.0
+MOST_BYTES = 1024 * 1024  # of an answer
 BUSY_CORES = 0.05  # an idle JupyterLab uses a hundredth of a core
 
 
@@ -45,9 +45,9 @@ async def ask(client: Client, obj: Object, pod: Object, now: datetime) -> Activi
                 _ssh(client, obj, pod),
                 _cores(client, pod),
             )
-    except (ApiError, TimeoutError, OSError, ValueError, KeyError):
-        return None
-    return judge(status, kernels, terminals, ssh, cores, now)
+        return judge(status, kernels, terminals, ssh, cores, now)
+    except (ApiError, TimeoutError, OSError, ValueError, KeyError, AttributeError, TypeError):
+        return None  # not there, or not Jupyter: whatever listens in the pod may say anything
 
 
 def judge(status: Any, kernels: Any, terminals: Any, ssh: Any, cores: float, now: datetime) -> Activity:
@@ -91,8 +91,19 @@ async def _get(client: Client, pod: Object, port: int, path: str, token: str, ab
         if absent is _RAISE:
             raise
         return absent
-    body = answer.body if isinstance(answer.body, bytes) else b"".join([chunk async for chunk in answer.body])
-    return orjson.loads(body)
+    return parse_json(await _whole(answer.body))
+
+
+async def _whole(body: bytes | AsyncIterator[bytes]) -> bytes:
+    """What a program in a pod says is as long as it likes; ours is JSON of a few lines."""
+    if isinstance(body, bytes):
+        return body
+    found = b""
+    async for chunk in body:
+        found += chunk
+        if len(found) > MOST_BYTES:
+            raise ValueError(f"the notebook's answer is longer than {MOST_BYTES} bytes")
+    return found
 
 
 def _time(text: str | None) -> datetime | None:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from danlu.meta.cel import extensions, library
+from danlu.meta.cel.costs import CHARACTERS, Budget
 from danlu.meta.cel.parser import (
     RESERVED,
     Call,
@@ -35,6 +36,7 @@ from danlu.meta.cel.values import (
 
 Variables = dict[str, Any]
 Closure = Callable[[Variables], Any]
+Binary = Callable[[Any, Any, Budget], Any]
 
 FUNCTIONS = {**library.GLOBAL, **extensions.GLOBAL}
 METHODS = {**library.METHODS, **extensions.METHODS}
@@ -47,8 +49,7 @@ COMPREHENSIONS = frozenset(
     {"all", "exists", "exists_one", "existsOne", "map", "filter", "transformList", "transformMap"}
 )
 MACROS = COMPREHENSIONS | {"optMap", "optFlatMap"}
-BUDGET = "\0steps"  # the variable that counts loop steps
-MOST_STEPS = 200_000
+BUDGET = "\0budget"  # the variable that holds what the evaluation may still cost
 
 _KEYWORDS = RESERVED | {"true", "false", "null", "in"}
 _ESCAPES = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__underscores__": "__"}
@@ -77,16 +78,34 @@ def compile_tree(node: Node) -> Closure:
         case Index():
             return _index(node)
         case ListNode():
-            items = [compile_tree(item) for item in node.items]
-            return lambda env: [item(env) for item in items]
+            return _list(node)
         case MapNode():
-            entries = [(compile_tree(key), compile_tree(value)) for key, value in node.entries]
-            return lambda env: {_map_key(key(env)): value(env) for key, value in entries}
+            return _map(node)
         case MessageNode():
             return _message(node)
         case Call():
             return _call(node)
     raise TypeError(node)
+
+
+def _list(node: ListNode) -> Closure:
+    items = [compile_tree(item) for item in node.items]
+
+    def make(env: Variables) -> list[Any]:
+        env[BUDGET].spend(len(items))
+        return [item(env) for item in items]
+
+    return make
+
+
+def _map(node: MapNode) -> Closure:
+    entries = [(compile_tree(key), compile_tree(value)) for key, value in node.entries]
+
+    def make(env: Variables) -> dict[Any, Any]:
+        env[BUDGET].spend(len(entries))
+        return {_map_key(key(env)): value(env) for key, value in entries}
+
+    return make
 
 
 def _message(node: MessageNode) -> Closure:
@@ -195,15 +214,17 @@ def _index(node: Index) -> Closure:
 # -- operators
 
 
-def _add(one: Any, other: Any) -> Any:
+def _add(one: Any, other: Any, budget: Budget) -> Any:
     if is_number(one) and is_number(other):
         if isinstance(one, float) or isinstance(other, float):
             return float(one) + float(other)
-        return Uint(one + other) if isinstance(one, Uint) else checked(one + other)
+        return _unsigned(one + other) if isinstance(one, Uint) else checked(one + other)
     if isinstance(one, list) and isinstance(other, list):
-        return _joined(one, other)
+        budget.spend(len(one) + len(other))
+        return _joined(one, other, budget)
     for kind in (str, bytes):
         if isinstance(one, kind) and isinstance(other, kind):
+            budget.spend((len(one) + len(other)) // CHARACTERS)
             return one + other  # type: ignore[operator]
     if isinstance(one, timedelta | datetime) and isinstance(other, timedelta):
         return one + other
@@ -212,18 +233,26 @@ def _add(one: Any, other: Any) -> Any:
     raise NoSuchOverload
 
 
-def _joined(one: list[Any], other: list[Any]) -> list[Any]:
+def _unsigned(value: int) -> Uint:
+    if not 0 <= value < 2**64:
+        raise CelError("unsigned integer overflow")
+    return Uint(value)
+
+
+def _joined(one: list[Any], other: list[Any], budget: Budget) -> list[Any]:
     """Lists of type set and map join as Kubernetes merges them: what is already there stays in its place."""
     if isinstance(one, SetList):
-        return SetList([*one, *(item for item in other if not any(equal(item, known) for known in one))])
+        return SetList([*one, *(item for item in other if not any(equal(item, known, budget) for known in one))])
     if isinstance(one, MapList) and isinstance(other, MapList):
+        budget.spend_on(one)
+        budget.spend_on(other)
         merged = MapList(list({**one.by_key(), **other.by_key()}.values()))
         merged.keys = one.keys
         return merged
     return [*one, *other]
 
 
-def _subtract(one: Any, other: Any) -> Any:
+def _subtract(one: Any, other: Any, budget: Budget) -> Any:
     if is_number(one) and is_number(other):
         if isinstance(one, float) or isinstance(other, float):
             return float(one) - float(other)
@@ -235,7 +264,7 @@ def _subtract(one: Any, other: Any) -> Any:
     raise NoSuchOverload
 
 
-def _multiply(one: Any, other: Any) -> Any:
+def _multiply(one: Any, other: Any, budget: Budget) -> Any:
     if not (is_number(one) and is_number(other)):
         raise NoSuchOverload
     if isinstance(one, float) or isinstance(other, float):
@@ -243,7 +272,7 @@ def _multiply(one: Any, other: Any) -> Any:
     return checked(one * other)
 
 
-def _divide(one: Any, other: Any) -> Any:
+def _divide(one: Any, other: Any, budget: Budget) -> Any:
     if not (is_number(one) and is_number(other)):
         raise NoSuchOverload
     if isinstance(one, float) or isinstance(other, float):
@@ -255,7 +284,7 @@ def _divide(one: Any, other: Any) -> Any:
     return checked(abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1))
 
 
-def _modulo(one: Any, other: Any) -> Any:
+def _modulo(one: Any, other: Any, budget: Budget) -> Any:
     if not (isinstance(one, int) and isinstance(other, int)) or isinstance(one, bool) or isinstance(other, bool):
         raise NoSuchOverload
     if other == 0:
@@ -263,29 +292,31 @@ def _modulo(one: Any, other: Any) -> Any:
     return abs(one) % abs(other) * (1 if one >= 0 else -1)
 
 
-def _ordering(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], bool]:
-    def apply(one: Any, other: Any) -> bool:
+def _ordering(compare: Callable[[Any, Any], Any]) -> Binary:
+    def apply(one: Any, other: Any, budget: Budget) -> bool:
         comparable = (is_number(one) and is_number(other)) or (
             type(one) is type(other) and isinstance(one, str | bytes | bool | datetime | timedelta)
         )
         if not comparable:
             raise NoSuchOverload
+        if one.__class__ is str:
+            budget.spend(min(len(one), len(other)) // CHARACTERS)
         return bool(compare(one, other))
 
     return apply
 
 
-def _within(one: Any, other: Any) -> bool:
+def _within(one: Any, other: Any, budget: Budget) -> bool:
     if isinstance(other, list):
-        return any(equal(one, item) for item in other)
+        return any(equal(one, item, budget) for item in other)
     if isinstance(other, dict):
         return isinstance(one, str | int | float | bool) and one in other
     raise NoSuchOverload
 
 
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+_BINARY: dict[str, Binary] = {
     "_==_": equal,
-    "_!=_": lambda one, other: not equal(one, other),
+    "_!=_": lambda one, other, budget: not equal(one, other, budget),
     "_<_": _ordering(lambda one, other: one < other),
     "_<=_": _ordering(lambda one, other: one <= other),
     "_>_": _ordering(lambda one, other: one > other),
@@ -322,8 +353,7 @@ def _call(node: Call) -> Closure:
         return lambda env: yes(env) if _truth(test(env)) else no(env)
     operator = _BINARY.get(name)
     if operator is not None:
-        left, right = compile_tree(node.args[0]), compile_tree(node.args[1])
-        return lambda env: operator(left(env), right(env))
+        return _binary(operator, compile_tree(node.args[0]), compile_tree(node.args[1]))
     if name in ("!_", "-_"):
         operand, apply = compile_tree(node.args[0]), _negated if name == "!_" else _minus
         return lambda env: apply(operand(env))
@@ -352,13 +382,34 @@ def _function(node: Call) -> Closure:
     return _applied(method, [compile_tree(target), *args])
 
 
+def _binary(operator: Binary, left: Closure, right: Closure) -> Closure:
+    def apply(env: Variables) -> Any:
+        one, other, budget = left(env), right(env), env[BUDGET]
+        budget.spend(1)
+        try:
+            return operator(one, other, budget)
+        except ArithmeticError as error:
+            raise CelError(str(error)) from None
+
+    return apply
+
+
 def _applied(function: Callable[..., Any], args: list[Closure]) -> Closure:
+    counts, free = hasattr(function, "takes_budget"), hasattr(function, "is_free")
+
     def apply(env: Variables) -> Any:
         values = [arg(env) for arg in args]
+        budget = env[BUDGET]
+        budget.spend(1)
+        if not free:
+            for value in values:
+                budget.spend_on(value)
         try:
-            return function(*values)
+            return function(budget, *values) if counts else function(*values)
         except (TypeError, AttributeError):
             raise NoSuchOverload from None
+        except (ValueError, ArithmeticError) as error:  # a number that the conversion has no room for
+            raise CelError(str(error)) from None
 
     return apply
 
@@ -440,12 +491,10 @@ def _steps(env: Variables, values: Any, first: str, second: str | None) -> Itera
     else:
         raise NoSuchOverload
     hidden = {name: env[name] for name in (first, second) if name is not None and name in env}
+    budget = env[BUDGET]
     try:
         for key, value in pairs:
-            left = env.get(BUDGET, MOST_STEPS) - 1
-            if left <= 0:
-                raise CelError("operation cancelled: actual cost limit exceeded")
-            env[BUDGET] = left
+            budget.spend(1)
             if second is None:
                 env[first] = value
             else:

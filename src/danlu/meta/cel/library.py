@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
+from danlu.meta.cel.costs import CHARACTERS, Budget, counted, free
 from danlu.meta.cel.parser import Uint
 from danlu.meta.cel.values import (
     NONE,
@@ -43,6 +44,7 @@ def need(value: Any, *types: type) -> Any:
 # -- standard
 
 
+@free
 def size(value: Any) -> int:
     if isinstance(value, str | bytes | list | dict):
         return len(value)
@@ -116,8 +118,15 @@ def to_timestamp(value: Any) -> datetime:
     return parse_timestamp(need(value, str))
 
 
-def matches(text: Any, pattern: Any) -> bool:
+@counted
+def matches(budget: Budget, text: Any, pattern: Any) -> bool:
+    _pay_for_search(budget, text, pattern)
     return _regex(need(pattern, str)).search(need(text, str)) is not None
+
+
+def _pay_for_search(budget: Budget, text: Any, pattern: Any) -> None:
+    """A search goes through the text once, with as many states at a time as the pattern is long: as Kubernetes."""
+    budget.spend((len(need(text, str)) // CHARACTERS + 1) * (len(need(pattern, str)) // 4 + 1))
 
 
 def _regex(pattern: str) -> Any:
@@ -152,26 +161,33 @@ def char_at(text: Any, index: Any) -> str:
     return str(text[index : index + 1])
 
 
-def index_of(value: Any, sought: Any, start: int = 0) -> int:
+@counted
+def index_of(budget: Budget, value: Any, sought: Any, start: int = 0) -> int:
     if isinstance(value, list):
-        return next((i for i, item in enumerate(value) if equal(item, sought)), -1)
+        return next((i for i, item in enumerate(value) if equal(item, sought, budget)), -1)
     return int(need(value, str).find(need(sought, str), start))
 
 
-def last_index_of(value: Any, sought: Any, start: int | None = None) -> int:
+@counted
+def last_index_of(budget: Budget, value: Any, sought: Any, start: int | None = None) -> int:
     if isinstance(value, list):
-        return next((i for i in range(len(value) - 1, -1, -1) if equal(value[i], sought)), -1)
+        return next((i for i in range(len(value) - 1, -1, -1) if equal(value[i], sought, budget)), -1)
     text = need(value, str)
     return int(text.rfind(need(sought, str), 0, len(text) if start is None else start + len(sought)))
 
 
-def join(items: Any, separator: str = "") -> str:
+@counted
+def join(budget: Budget, items: Any, separator: str = "") -> str:
+    budget.spend(len(need(items, list)) * len(need(separator, str)) // CHARACTERS)
     if not all(isinstance(item, str) for item in need(items, list)):
         raise NoSuchOverload
-    return str(separator).join(items)
+    return separator.join(items)
 
 
-def replace(text: Any, old: Any, new: Any, count: int = -1) -> str:
+@counted
+def replace(budget: Budget, text: Any, old: Any, new: Any, count: int = -1) -> str:
+    times = need(text, str).count(need(old, str))
+    budget.spend((times if count < 0 else min(times, count)) * len(need(new, str)) // CHARACTERS)
     return str(need(text, str).replace(need(old, str), need(new, str), count))
 
 
@@ -218,6 +234,8 @@ def format_text(pattern: Any, arguments: Any) -> str:
             value = next(given)
         except StopIteration:
             raise CelError("index out of range: insufficient number of formatting arguments") from None
+        if len(digits) > 2:
+            raise CelError(f"could not parse formatting clause: precision {digits} is more than 99")
         out.append(_formatted(clause, value, int(digits) if digits else 6))
     return "".join(out)
 
@@ -297,10 +315,11 @@ def total(items: Any) -> Any:
         raise NoSuchOverload from None
 
 
-def distinct(items: Any) -> list[Any]:
+@counted
+def distinct(budget: Budget, items: Any) -> list[Any]:
     found: list[Any] = []
     for item in need(items, list):
-        if not any(equal(item, one) for one in found):
+        if not any(equal(item, one, budget) for one in found):
             found.append(item)
     return found
 
@@ -322,32 +341,49 @@ def sort(items: Any) -> list[Any]:
         raise NoSuchOverload from None
 
 
+@counted
+def numbers(budget: Budget, count: Any) -> list[int]:
+    budget.spend(max(0, need(count, int)))
+    return list(range(count))
+
+
 def list_slice(items: Any, start: Any, end: Any) -> list[Any]:
     if not 0 <= need(start, int) <= need(end, int) <= len(need(items, list)):
         raise CelError(f"cannot slice({start}, {end}), list is length {len(items)}")
     return list(items[start:end])
 
 
-def find(text: Any, pattern: Any) -> str:
+@counted
+def find(budget: Budget, text: Any, pattern: Any) -> str:
+    _pay_for_search(budget, text, pattern)
     found = _regex(need(pattern, str)).search(need(text, str))
     return found[0] if found else ""
 
 
-def find_all(text: Any, pattern: Any, limit: int = -1) -> list[str]:
+@counted
+def find_all(budget: Budget, text: Any, pattern: Any, limit: int = -1) -> list[str]:
+    _pay_for_search(budget, text, pattern)
     found = [match[0] for match in _regex(need(pattern, str)).finditer(need(text, str))]
     return found if limit < 0 else found[:limit]
 
 
-def _contains(items: list[Any], sought: Any) -> bool:
-    return any(equal(item, sought) for item in items)
+def _contains(budget: Budget, items: list[Any], sought: Any) -> bool:
+    return any(equal(item, sought, budget) for item in items)
 
 
-def sets_contains(one: Any, other: Any) -> bool:
-    return all(_contains(need(one, list), item) for item in need(other, list))
+@counted
+def sets_contains(budget: Budget, one: Any, other: Any) -> bool:
+    return all(_contains(budget, need(one, list), item) for item in need(other, list))
 
 
-def sets_intersects(one: Any, other: Any) -> bool:
-    return any(_contains(need(one, list), item) for item in need(other, list))
+@counted
+def sets_equivalent(budget: Budget, one: Any, other: Any) -> bool:
+    return sets_contains(budget, one, other) and sets_contains(budget, other, one)
+
+
+@counted
+def sets_intersects(budget: Budget, one: Any, other: Any) -> bool:
+    return any(_contains(budget, need(one, list), item) for item in need(other, list))
 
 
 def contains(value: Any, sought: Any) -> bool:
@@ -397,20 +433,20 @@ GLOBAL: dict[str, Function] = {
     "string": text_of,
     "bool": to_bool,
     "bytes": to_bytes,
-    "dyn": lambda value: value,
-    "type": lambda value: TypeValue(type_name(value)),
+    "dyn": free(lambda value: value),
+    "type": free(lambda value: TypeValue(type_name(value))),
     "duration": to_duration,
     "timestamp": to_timestamp,
     "matches": matches,
-    "optional.of": lambda value: Optional(True, value),
+    "optional.of": free(lambda value: Optional(True, value)),
     "optional.none": lambda: NONE,
     "optional.ofNonZeroValue": non_zero,
     "jsonpatch.escapeKey": lambda key: key.replace("~", "~0").replace("/", "~1"),
     "sets.contains": sets_contains,
-    "sets.equivalent": lambda one, other: sets_contains(one, other) and sets_contains(other, one),
+    "sets.equivalent": sets_equivalent,
     "sets.intersects": sets_intersects,
     "strings.quote": quote,
-    "lists.range": lambda count: list(range(need(count, int))),
+    "lists.range": numbers,
 }
 
 METHODS: dict[str, Function] = {
@@ -441,10 +477,10 @@ METHODS: dict[str, Function] = {
     "slice": list_slice,
     "find": find,
     "findAll": find_all,
-    "hasValue": lambda optional: need(optional, Optional).present,
-    "value": unwrapped,
-    "orValue": lambda optional, other: optional.value if need(optional, Optional).present else other,
-    "or": lambda optional, other: optional if need(optional, Optional).present else other,
+    "hasValue": free(lambda optional: need(optional, Optional).present),
+    "value": free(unwrapped),
+    "orValue": free(lambda optional, other: optional.value if need(optional, Optional).present else other),
+    "or": free(lambda optional, other: optional if need(optional, Optional).present else other),
     "getFullYear": _moment(lambda moment: moment.year),
     "getMonth": _moment(lambda moment: moment.month - 1),
     "getDate": _moment(lambda moment: moment.day),

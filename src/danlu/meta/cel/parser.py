@@ -102,6 +102,7 @@ _LEVELS: tuple[tuple[str, ...], ...] = (
     ("+", "-"),
     ("*", "/", "%"),
 )
+_LOGIC = ("_||_", "_&&_")  # of the first levels
 _SIMPLE_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPE = re.compile(
     r"\\(?:([abfnrtv\\?\"'`])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))"
@@ -109,7 +110,11 @@ _ESCAPE = re.compile(
 _EXPRESSION = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 )
-MOST_DEPTH = 120
+LONGEST = 100_000  # characters of an expression; as cel-go
+# Of the tree. cel-go stops at 250; here checking a level takes four calls, of which Python allows a thousand.
+MOST_DEPTH = 100
+MOST_NESTED = 50  # brackets in brackets, each of which is nine calls of the parser
+_TOO_DEEP = "expression recursion limit exceeded: {}"
 
 
 @dataclass(slots=True)
@@ -135,6 +140,9 @@ def _tokens(text: str) -> list[_Token]:
 
 def parse(text: str) -> Node:
     """Raises SyntaxProblem."""
+    if len(text) > LONGEST:
+        problem = f"expression code point size exceeds limit: size: {len(text)}, limit {LONGEST}"
+        raise SyntaxProblem(0, problem)
     return _Parser(_tokens(text)).whole()
 
 
@@ -152,6 +160,12 @@ class _Parser:
         node = self.expression()
         if self.token.kind != "end":
             raise self.unexpected("<EOF>")
+        level, depth = [node], 0
+        while level:  # a chain such as `a.b.c` or `a + b + c` is as deep as it is long, without a bracket
+            depth += 1
+            if depth > MOST_DEPTH:
+                raise SyntaxProblem(level[0].position, _TOO_DEEP.format(MOST_DEPTH))
+            level = [child for one in level for child in children(one)]
         return node
 
     def unexpected(self, expected: str = "") -> SyntaxProblem:
@@ -173,8 +187,8 @@ class _Parser:
 
     def expression(self) -> Node:
         self.depth += 1
-        if self.depth > MOST_DEPTH:
-            raise SyntaxProblem(self.token.position, "expression recursion limit exceeded: 250")
+        if self.depth > MOST_NESTED:
+            raise SyntaxProblem(self.token.position, _TOO_DEEP.format(MOST_NESTED))
         node = self.binary(0)
         question = self.taken("?")
         if question is not None:
@@ -189,19 +203,29 @@ class _Parser:
         if level == len(_LEVELS):
             return self.unary()
         node = self.binary(level + 1)
+        if level < len(_LOGIC):
+            return self.logic(level, node)
         while (token := self.taken(*_LEVELS[level])) is not None:
             right = self.binary(level + 1)
             name = "@in" if token.text == "in" else f"_{token.text}_"
             node = Call(token.position, name, None, [node, right])
         return node
 
+    def logic(self, level: int, first: Node) -> Node:
+        """A chain of && or || as a balanced tree: rules made by programs have hundreds of terms."""
+        terms, positions = [first], []
+        while (token := self.taken(*_LEVELS[level])) is not None:
+            positions.append(token.position)
+            terms.append(self.binary(level + 1))
+        return _balanced(_LOGIC[level], terms, positions)
+
     def unary(self) -> Node:
         token = self.taken("!", "-")
         if token is None:
             return self.member()
         self.depth += 1
-        if self.depth > MOST_DEPTH:
-            raise SyntaxProblem(token.position, "expression recursion limit exceeded: 250")
+        if self.depth > MOST_NESTED:
+            raise SyntaxProblem(token.position, _TOO_DEEP.format(MOST_NESTED))
         operand = self.unary()
         self.depth -= 1
         if token.text == "-" and isinstance(operand, Literal) and type(operand.value) in (int, float):
@@ -248,7 +272,10 @@ class _Parser:
         token = self.token
         self.index += 1
         if token.kind in _NUMBERS:
-            return Literal(token.position, _NUMBERS[token.kind](token.text))
+            try:
+                return Literal(token.position, _NUMBERS[token.kind](token.text))
+            except ValueError:
+                raise SyntaxProblem(token.position, f"invalid {token.kind} literal") from None
         if token.kind == "string":
             return Literal(token.position, _string(token))
         if token.text == "(":
@@ -314,6 +341,14 @@ _NUMBERS: dict[str, Any] = {
 }
 
 
+def _balanced(name: str, terms: list[Node], positions: list[int]) -> Node:
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    left, right = _balanced(name, terms[:half], positions[: half - 1]), _balanced(name, terms[half:], positions[half:])
+    return Call(positions[half - 1], name, None, [left, right])
+
+
 def _type_name(node: Node) -> str:
     """`a.b.c`, which before a brace is the name of a type."""
     if isinstance(node, Ident):
@@ -346,32 +381,40 @@ def _unescape(body: str, position: int) -> str:
         digits = found[2] or found[3] or found[4]
         return chr(int(digits, 16)) if digits else chr(int(found[5], 8))
 
-    result = _ESCAPE.sub(one, body)
+    try:
+        result = _ESCAPE.sub(one, body)
+        result.encode()  # half a character is none
+    except (ValueError, OverflowError):
+        raise SyntaxProblem(position, f"Syntax error: invalid string escape in {body!r}") from None
     if re.search(r"\\", _ESCAPE.sub("", body)):
         raise SyntaxProblem(position, f"Syntax error: invalid string escape in {body!r}")
     return result
 
 
+def children(node: Node) -> list[Node]:
+    match node:
+        case Select():
+            return [node.target]
+        case Index():
+            return [node.target, node.key]
+        case MessageNode():
+            return [value for _, _, value in node.entries]
+        case Call():
+            return [*([node.target] if node.target is not None else ()), *node.args]
+        case ListNode():
+            return node.items
+        case MapNode():
+            return [part for entry in node.entries for part in entry]
+    return []
+
+
 def identifiers(node: Node) -> set[str]:
     """Every free-standing name in the tree, bound ones included."""
     found: set[str] = set()
-    pending: list[Node | None] = [node]
+    pending = [node]
     while pending:
         one = pending.pop()
-        match one:
-            case Ident():
-                found.add(one.name)
-            case Select():
-                pending.append(one.target)
-            case Index():
-                pending += [one.target, one.key]
-            case MessageNode():
-                pending += [value for _, _, value in one.entries]
-            case Call():
-                pending += [one.target, *one.args]
-            case ListNode():
-                pending += one.items
-            case MapNode():
-                for key, value in one.entries:
-                    pending += [key, value]
+        if isinstance(one, Ident):
+            found.add(one.name)
+        pending += children(one)
     return found

@@ -10,12 +10,14 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from danlu.meta import fields
 from danlu.meta.cel.checker import DYN, Problem, Type, check, type_of
-from danlu.meta.cel.evaluator import BUDGET, MOST_STEPS, Closure, compile_tree
+from danlu.meta.cel.costs import Budget, CostExceeded
+from danlu.meta.cel.evaluator import BUDGET, Closure, compile_tree
 from danlu.meta.cel.parser import identifiers
 from danlu.meta.cel.values import (
     NONE,
@@ -163,8 +165,9 @@ class Rules:
 
     def validate(self, obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[FieldError]:
         errors: list[FieldError] = []
-        variables: dict[str, Any] = {BUDGET: MOST_STEPS}
-        _validate(self._root, obj, MISSING if old is None else old, "", errors, variables)
+        variables: dict[str, Any] = {BUDGET: Budget()}
+        with suppress(CostExceeded):  # told with the rule that it was exceeded in; no rule runs after it
+            _validate(self._root, obj, MISSING if old is None else old, "", errors, variables)
         return errors
 
 
@@ -216,7 +219,11 @@ def _run(place: _Place, value: Any, old: Any, path: str, errors: list[FieldError
             text = "call arguments did not match a supported operator, function or macro signature for rule"
             errors.append(fields.invalid(where, kind, f"'no such overload': {text}: {rule.shown}"))
             continue
-        except (CelError, RecursionError) as error:
+        except CostExceeded as error:
+            text = "no further validation rules will be run due to call cost exceeds limit for rule"
+            errors.append(fields.invalid(where, kind, f"'{error}': {text}: {rule.shown}"))
+            raise
+        except CelError as error:
             errors.append(fields.invalid(where, kind, f"{error} evaluating rule: {rule.shown}"))
             continue
         if not rule.uses_old and had and value == old:
@@ -231,7 +238,7 @@ def _failure(rule: Rule, place: _Place, value: Any, path: str, env: dict[str, An
             said = rule.message(env)
             if isinstance(said, str) and said.strip() and len(said) <= _LONGEST_MESSAGE and "\n" not in said.strip():
                 detail = said.strip()
-        except CelError:
+        except (CelError, CostExceeded):
             pass  # the plain message stands in for one that cannot be made
     where = path
     field_path = _plain_path(rule.given.get("fieldPath") or "")

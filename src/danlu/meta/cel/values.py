@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from danlu.meta.cel.costs import CHARACTERS, Budget
 from danlu.meta.cel.parser import Uint
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
@@ -88,16 +89,21 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def equal(one: Any, other: Any) -> bool:
+def equal(one: Any, other: Any, budget: Budget) -> bool:
     """CEL's ==: numbers by value whatever their type, everything else within its own type."""
+    budget.spend(1)
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list):
         if isinstance(one, SetList | MapList):
+            budget.spend_on(one)
+            budget.spend_on(other)
             return one == other
-        return len(one) == len(other) and all(equal(a, b) for a, b in zip(one, other, strict=True))
+        return len(one) == len(other) and all(equal(a, b, budget) for a, b in zip(one, other, strict=True))
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(equal(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(equal(value, other[key], budget) for key, value in one.items())
+    if isinstance(one, str | bytes):
+        budget.spend(len(one) // CHARACTERS)
     return bool(one == other)
 
 
@@ -121,7 +127,10 @@ def parse_duration(text: str) -> timedelta:
         position = found.end()
     if (position != len(body) or not body) and body != "0":
         raise CelError(f'time: invalid duration "{text}"')
-    return timedelta(seconds=-seconds if text.startswith("-") else seconds)
+    try:
+        return timedelta(seconds=-seconds if text.startswith("-") else seconds)
+    except OverflowError:
+        raise CelError(f'time: invalid duration "{text}"') from None
 
 
 def format_duration(value: timedelta) -> str:

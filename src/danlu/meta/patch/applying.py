@@ -9,6 +9,7 @@ import orjson
 from danlu.errors import BadRequest, Conflict
 from danlu.meta import objects
 from danlu.meta.kind import Object
+from danlu.meta.nesting import parse_json
 from danlu.meta.patch import fieldsets, managed, typed
 from danlu.meta.patch.fieldsets import Set
 from danlu.meta.patch.managed import Entry
@@ -164,7 +165,7 @@ def _not_allowed(
     if manager != "kubectl" or not annotation:
         return conflicts
     try:
-        before = orjson.loads(annotation)
+        before = parse_json(annotation)
     except ValueError:
         return conflicts
     if not isinstance(before, dict) or before.get("apiVersion") != api_version:

@@ -9,11 +9,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import orjson
+
 from danlu.errors import BadRequest, Invalid, RequestTooLarge
 from danlu.meta.kind import Object
+from danlu.meta.nesting import TOO_DEEP, is_too_deep
 from danlu.meta.objects import copy
 
 MOST_OPERATIONS = 10_000
+# Bytes by which all `copy` operations of a patch together may grow the object: each can double it. As Kubernetes.
+MOST_COPIED = 3 * 1024 * 1024
 REJECTED = "the server rejected our request due to an error in our request"
 
 _INDEX = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
@@ -33,14 +38,45 @@ def json_patch(obj: Object, ops: Any) -> Object:
     if len(ops) > MOST_OPERATIONS:
         raise RequestTooLarge(f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(ops)}")
     document = copy(obj)
+    copies = _Copies()
     try:
         for op in ops:
-            document = _applied(document, op)
+            document = _applied(document, op, copies)
+        if is_too_deep(document):  # each value was not, but they were put into each other
+            raise _Refused(TOO_DEEP)
     except _Refused as refused:
         raise Invalid(f"{REJECTED}: {refused}", {}) from None
     if not isinstance(document, dict):
         raise Invalid(f"{REJECTED}: the patched document is not an object")
     return document
+
+
+class _Copies:
+    """What the `copy` operations of one patch have added so far."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def of(self, value: Any) -> Any:
+        if type(value) not in (dict, list):
+            self._count(len(value) if isinstance(value, str) else 8)
+            return value
+        if is_too_deep(value):
+            raise _Refused(TOO_DEEP)
+        try:
+            encoded = orjson.dumps(value)
+        except orjson.JSONEncodeError as error:
+            raise _Refused(f"json: {error}") from None
+        self._count(len(encoded))
+        return orjson.loads(encoded)
+
+    def _count(self, size: int) -> None:
+        self.size += size
+        if self.size > MOST_COPIED:
+            raise _Refused(
+                f"Unable to complete the copy, the accumulated size increase of copy is {self.size}, "
+                f"exceeding the limit {MOST_COPIED}"
+            )
 
 
 def _undecodable(value: Any, wanted: str) -> BadRequest:
@@ -51,7 +87,7 @@ def _undecodable(value: Any, wanted: str) -> BadRequest:
     return BadRequest(f"error decoding patch: json: cannot unmarshal {kind} into Go value of type {wanted}")
 
 
-def _applied(document: Any, op: Object) -> Any:
+def _applied(document: Any, op: Object, copies: _Copies) -> Any:
     kind = op.get("op")
     if kind not in ("add", "remove", "replace", "move", "test", "copy"):
         raise _Refused(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
@@ -65,7 +101,7 @@ def _applied(document: Any, op: Object) -> Any:
             raise _Refused(f"testing value {path} failed: test failed")
         return document
     if kind in ("move", "copy"):
-        _move(document, _text(op, "from", kind), path, kind)
+        _move(document, _text(op, "from", kind), path, kind, copies)
         return document
     where = _find(document, path)
     if where is None:
@@ -162,7 +198,7 @@ def _test(parent: Any, key: str, value: Any, path: str) -> None:
         raise _Refused(f"testing value {path} failed: test failed")
 
 
-def _move(document: Any, source: str, path: str, kind: str) -> None:
+def _move(document: Any, source: str, path: str, kind: str, copies: _Copies) -> None:
     where = _find(document, source)
     if where is None:
         raise _Refused(f"{kind} operation does not apply: doc is missing from path: {source}: missing value")
@@ -170,9 +206,9 @@ def _move(document: Any, source: str, path: str, kind: str) -> None:
     if kind == "move":
         value = _remove(parent, key, f"error in move for path: '{key}'")
     elif isinstance(parent, dict):
-        value = copy(parent.get(key))
+        value = copies.of(parent.get(key))
     else:
-        value = copy(parent[_at(parent, key, len(parent), f"error in copy for from: '{source}'")])
+        value = copies.of(parent[_at(parent, key, len(parent), f"error in copy for from: '{source}'")])
     where = _find(document, path)
     if where is None:
         raise _Refused(f"{kind} operation does not apply: doc is missing destination path: {path}: missing value")

@@ -6,10 +6,11 @@ scalars, `$setElementOrder/x` for the order of a merged list (kubectl sends it w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from danlu.errors import ApiError, BadRequest, Invalid
-from danlu.meta.fields import go_text
+from danlu.meta.fields import go_json, go_text
 from danlu.meta.kind import Object
 from danlu.meta.objects import copy
 from danlu.meta.patch.rfc6902 import REJECTED
@@ -129,7 +130,8 @@ def _delete_scalars(original: Object, key: str, doomed: Any) -> None:
     if not isinstance(doomed, list):
         raise BadRequest(_BAD_PRIMITIVE)
     if isinstance(original.get(name), list):
-        original[name] = [item for item in original[name] if item not in doomed]
+        gone = _Places(doomed, "")
+        original[name] = [item for item in original[name] if gone.of(item) < 0]
 
 
 def _merge_ordered(original: Object, patch: Object, key: str, node: Node | None) -> None:
@@ -154,9 +156,7 @@ def _merge_ordered(original: Object, patch: Object, key: str, node: Node | None)
         merged = _without_directives(change)[1]
     else:
         merged = _merge_list(found, change, child) if _merges(child) else change
-    named = [item for item in merged if _index(order, item, merge_key) >= 0]
-    others = [item for item in merged if _index(order, item, merge_key) < 0]
-    original[name] = _interleave(named, others, order, found or [], merge_key)
+    original[name] = _interleave(merged, _Places(order, merge_key), _Places(found or [], merge_key))
     patch.pop(name, None)
 
 
@@ -195,22 +195,20 @@ def _merge_list(original: list[Any], change: list[Any], node: Node | None) -> li
         raise BadRequest(f"list element types are not identical: {go_text([original, change])}")
     merge_key = node.merge_key if node is not None else ""
     if dict not in kinds:
-        merged = list(original)
-        merged += [item for index, item in enumerate(change) if item not in original and item not in change[:index]]
         merge_key = ""
+        merged, known = list(original), _Places(original, "")
+        merged += [item for item in change if known.add(item)]
     else:
         if not merge_key:
             raise BadRequest("cannot merge lists without merge key")
         original, change = _special_items(original, change, merge_key)
         merged = _merge_items(original, change, merge_key, node.items if node is not None else None)
-    named = [item for item in merged if _index(change, item, merge_key) >= 0]
-    others = [item for item in merged if _index(change, item, merge_key) < 0]
-    return _interleave(named, others, change, original, merge_key)
+    return _interleave(merged, _Places(change, merge_key), _Places(original, merge_key))
 
 
 def _special_items(original: list[Any], change: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
     """Do what the `$patch` items of a list say; the rest is merged."""
-    plain, replace = [], False
+    plain, replace, doomed = [], False, _Places((), merge_key)
     for item in change:
         directive = item.get(_PATCH)
         if directive is None:
@@ -218,48 +216,71 @@ def _special_items(original: list[Any], change: list[Any], merge_key: str) -> tu
         elif directive == "delete":
             if merge_key not in item:
                 raise _no_merge_key(item, merge_key)
-            original = [kept for kept in original if kept.get(merge_key) != item[merge_key]]
+            doomed.add(item)
         elif directive == "replace":
             replace = True
         elif directive == "merge":
             raise BadRequest("merging lists cannot yet be specified in the patch")
         else:
             raise BadRequest(f"unknown patch type: {directive} in map: {go_text(item)}")
-    return (plain, []) if replace else (original, plain)
+    if replace:
+        return plain, []
+    return [kept for kept in original if doomed.of(kept) < 0], plain
 
 
 def _merge_items(original: list[Any], change: list[Any], merge_key: str, node: Node | None) -> list[Any]:
-    merged = list(original)
+    merged, places = list(original), _Places(original, merge_key)
     for item in change:
         if merge_key not in item:
             raise _no_merge_key(item, merge_key)
-        index = _index(merged, item, merge_key)
+        index = places.of(item)
         if index >= 0:
             # The patch's item also says where it stands in the list, so its key must survive the merge.
             merged[index] = _merge_map(merged[index], dict(item), node)
         else:
             merged.append(_without_directives(item)[1])
+            places.add(item)
     return merged
 
 
-def _index(items: list[Any], wanted: Any, merge_key: str) -> int:
-    value = wanted.get(merge_key) if merge_key and isinstance(wanted, dict) else wanted
-    for index, item in enumerate(items):
-        if (item.get(merge_key) if merge_key and isinstance(item, dict) else item) == value:
-            return index
-    return -1
+class _Places:
+    """Where items first stand in a list, by their merge key; lists without one are told apart by the items themselves.
+
+    Looked up, not searched for: a list as long as a body can be would be searched as often as it is long.
+    """
+
+    def __init__(self, items: Iterable[Any], merge_key: str) -> None:
+        self._merge_key = merge_key
+        self._places: dict[Any, int] = {}
+        self._count = 0
+        for item in items:
+            self.add(item)
+
+    def add(self, item: Any) -> bool:
+        """At the end; whether it was not there yet (else it keeps the place that it has)."""
+        key = self._key(item)
+        new = key not in self._places
+        if new:
+            self._places[key] = self._count
+        self._count += 1
+        return new
+
+    def of(self, item: Any) -> int:
+        return self._places.get(self._key(item), -1)
+
+    def _key(self, item: Any) -> Any:
+        value = item.get(self._merge_key) if self._merge_key and isinstance(item, dict) else item
+        return go_json(value) if isinstance(value, dict | list) else value
 
 
-def _interleave(
-    named: list[Any], others: list[Any], order: list[Any], server_order: list[Any], merge_key: str
-) -> list[Any]:
+def _interleave(merged: list[Any], order: _Places, server_order: _Places) -> list[Any]:
     """What the patch names stands in its order; what only the server has keeps its place before what followed it."""
-    named = sorted(named, key=lambda item: _index(order, item, merge_key))
+    named = sorted((item for item in merged if order.of(item) >= 0), key=order.of)
+    others = [item for item in merged if order.of(item) < 0]
     result: list[Any] = []
     left, right = 0, 0
     while left < len(others) and right < len(named):
-        before = _index(server_order, others[left], merge_key)
-        after = _index(server_order, named[right], merge_key)
+        before, after = server_order.of(others[left]), server_order.of(named[right])
         if 0 <= before < after:
             result.append(others[left])
             left += 1

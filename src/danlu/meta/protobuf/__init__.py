@@ -19,12 +19,14 @@ from typing import Any
 import orjson
 
 from danlu.meta.kind import Object
+from danlu.meta.nesting import TOO_DEEP, is_too_deep, parse_json
 
 MAGIC = b"k8s\0"
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MAX_DEPTH = 64
+MAX_DEPTH = 64  # of messages in messages; a message is up to two levels of data
+MOST_FIELDS = 100_000  # of one message: an empty item takes two bytes on the wire and a hundred in memory
 
 GROUPS = {
     "": "core", "rbac.authorization.k8s.io": "rbac", "storage.k8s.io": "storage", "scheduling.k8s.io": "scheduling",
@@ -63,7 +65,10 @@ def decode(data: bytes) -> Object | None:
     name = message_name(api_version, kind)
     if name not in _messages():
         return None
-    return {"apiVersion": api_version, "kind": kind, **_message(raw, name, 0)}
+    found = {"apiVersion": api_version, "kind": kind, **_message(raw, name, 0)}
+    if is_too_deep(found):  # JSON lies in some messages, which brings a depth of its own
+        raise ProtobufError(TOO_DEEP)
+    return found
 
 
 def message_name(api_version: str, kind: str) -> str:
@@ -98,6 +103,8 @@ def _fields(data: bytes) -> list[tuple[int, int, Any]]:
         else:
             raise ProtobufError(f"proto: illegal wireType {wire}")
         found.append((number, wire, value))
+        if len(found) > MOST_FIELDS:
+            raise ProtobufError(f"a message has more than {MOST_FIELDS} fields")
     return found
 
 
@@ -118,7 +125,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 def _message(data: bytes, name: str, depth: int) -> Object:
     if depth > MAX_DEPTH:
-        raise ProtobufError("the message is nested too deep")
+        raise ProtobufError(TOO_DEEP)
     fields = _messages()[name]
     obj: Object = {}
     for number, _, value in _fields(data):
@@ -236,8 +243,8 @@ def _int_or_string(value: bytes) -> int | str:
 
 def _raw(value: bytes) -> Any:
     try:
-        return orjson.loads(_numbers(value).get(1, b"null"))
-    except orjson.JSONDecodeError:
+        return parse_json(_numbers(value).get(1, b"null"))
+    except (ValueError, TypeError):
         raise ProtobufError("an embedded object is not JSON") from None
 
 

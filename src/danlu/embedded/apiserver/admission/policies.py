@@ -56,12 +56,13 @@ def compile_expression(text: str, *, messages: bool = False) -> Program:
 
 
 def evaluate(program: Program, text: str, environment: Environment) -> Any:
-    from danlu.meta.cel.evaluator import BUDGET, MOST_STEPS
+    from danlu.meta.cel.costs import Budget, CostExceeded
+    from danlu.meta.cel.evaluator import BUDGET
     from danlu.meta.cel.values import CelError
 
     try:
-        return program({**environment, BUDGET: MOST_STEPS})
-    except (CelError, RecursionError) as error:
+        return program({**environment, BUDGET: Budget()})
+    except (CelError, CostExceeded) as error:
         raise PolicyError(f"expression '{text.strip()}' resulted in error: {error}") from None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import logging
 import ssl
 import uuid
@@ -23,10 +22,12 @@ from danlu.embedded.apiserver.admission.policies import PolicyError, Program, co
 from danlu.embedded.apiserver.admission.policymatching import matches
 from danlu.embedded.apiserver.mirror import Mirror
 from danlu.embedded.apiserver.registry import Registry
+from danlu.embedded.apiserver.request import MAX_BODY_BYTES
 from danlu.embedded.storage.store import Store
 from danlu.errors import ApiError, BadRequest, InternalError, Invalid, from_status
 from danlu.meta import objects
 from danlu.meta.kind import Object
+from danlu.meta.nesting import parse_json
 from danlu.meta.patch import json_patch
 from danlu.meta.wellknown import MUTATING_WEBHOOKS, NAMESPACE, SERVICE, VALIDATING_WEBHOOKS
 
@@ -150,7 +151,11 @@ class Webhooks:
                 f"{address}?timeout={seconds}s", data=orjson.dumps(review), ssl=context, server_hostname=host,
                 headers={"content-type": "application/json"},
             ) as response:  # fmt: skip
-                body = await response.read()
+                body = await response.content.read(MAX_BODY_BYTES + 1)
+                while len(body) <= MAX_BODY_BYTES and (more := await response.content.read(MAX_BODY_BYTES)):
+                    body += more
+                if len(body) > MAX_BODY_BYTES:
+                    raise CallFailed(f"{where}its answer is longer than {MAX_BODY_BYTES} bytes")
                 if response.status != 200:
                     raise CallFailed(f"{where}the server answered {response.status}")
         except TimeoutError:
@@ -193,8 +198,8 @@ def _session(seconds: int) -> aiohttp.ClientSession:
 
 def _answer(body: bytes, identity: str) -> Object:
     try:
-        answer = orjson.loads(body).get("response")
-    except (orjson.JSONDecodeError, AttributeError) as error:
+        answer = parse_json(body).get("response")
+    except (ValueError, AttributeError) as error:
         raise CallFailed(f"its answer cannot be read: {error}") from None
     if not isinstance(answer, dict):
         raise CallFailed("its answer has no response")
@@ -214,9 +219,9 @@ def _denied(name: str, status: Mapping[str, Any]) -> ApiError:
 def _apply(a: Attributes, hook: Hook, answer: Object) -> None:
     assert a.obj is not None
     try:
-        patch = orjson.loads(base64.b64decode(answer["patch"], validate=True))
+        patch = parse_json(base64.b64decode(answer["patch"], validate=True))
         new = json_patch(objects.copy(a.obj), patch)
-    except (binascii.Error, orjson.JSONDecodeError, BadRequest, Invalid) as error:
+    except (ValueError, BadRequest, Invalid) as error:
         text = f'webhook "{hook.name}" gave a patch that cannot be applied: {error}'
         raise InternalError(f"Internal error occurred: {text}") from None
     problem = a.served.schema().decode(new).problem

@@ -123,21 +123,12 @@ def _base64(data: bytes) -> str:
 
 
 def _load(path: Path, text: str) -> dict[str, Any]:
-    import yaml
+    from danlu.meta import manifests
 
-    class Loader(yaml.SafeLoader):
-        """Dates stay text, or they would be written back in another form."""
-
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
     try:
-        found = yaml.load(text, Loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" (line {mark.line + 1})" if mark else ""
-        raise KubeconfigError(f"{path} is not valid YAML{place}; left as it is") from error
+        found = manifests.load(text)[0]
+    except manifests.YamlError as error:
+        raise KubeconfigError(f"{path} is not valid YAML ({error}); left as it is") from error
     if found is None:
         return {}
     if not isinstance(found, dict):

@@ -23,6 +23,7 @@ from danlu.embedded.apiserver.auth.certificates import write_private
 from danlu.embedded.apiserver.request import User
 from danlu.embedded.storage.errors import DataDirectoryError
 from danlu.meta.kind import Object
+from danlu.meta.nesting import parse_json
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -220,8 +221,8 @@ class ServiceAccountTokens:
 
         try:
             head, body, signature_text = token.split(".")
-            header, signature = json.loads(_decode(head)), _decode(signature_text)
-            claims = json.loads(_decode(body))
+            header, signature = parse_json(_decode(head)), _decode(signature_text)
+            claims = parse_json(_decode(body))
             if header.get("alg") != "ES256" or claims.get("iss") != self.issuer or len(signature) != 2 * _COORDINATE:
                 raise ValueError
             numbers = (signature[:_COORDINATE], signature[_COORDINATE:])

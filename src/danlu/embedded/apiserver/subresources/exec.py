@@ -27,6 +27,7 @@ from danlu.embedded.apiserver.subresources.streaming import (
 from danlu.embedded.apiserver.subresources.websocket import CLOSE_CHANNEL, Channels, Socket
 from danlu.errors import ApiError, BadRequest
 from danlu.meta.kind import Kind, Object
+from danlu.meta.nesting import parse_json
 
 PROTOCOLS = (
     "",
@@ -125,8 +126,8 @@ async def _from_client(channels: Channels, session: Session) -> None:
             if channel == STDIN and data:
                 await typed.put(data)
             elif channel == RESIZE:
-                with suppress(orjson.JSONDecodeError, KeyError, TypeError, ValueError, OSError):
-                    size = orjson.loads(data)
+                with suppress(KeyError, TypeError, ValueError, OSError):
+                    size = parse_json(data)
                     session.resize(int(size["Width"]), int(size["Height"]))
             elif channel == CLOSE_CHANNEL and channels.can_close and data[:1] == bytes((STDIN,)):
                 await typed.put(b"")

@@ -1,19 +1,26 @@
-"""YAML bodies, read as Kubernetes reads them: into JSON data, safely.
+"""YAML, read as Kubernetes reads it: into JSON data, safely. The one way in for YAML that others wrote.
 
 Differences from PyYAML's own reading: no timestamps (they stay text), no base-60 numbers, exponents without a point
 are numbers; a document whose aliases blow up, or that contains itself, is refused; repeated keys are reported.
+
+libyaml's loader recurses in C, without a limit: a hundred kilobytes of `[` end the process. Its parser does not, so the
+document goes through the parser first, which stops where it is too deep or too long.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import yaml
 
-MOST_VALUES = 400_000  # after aliases are written out; a 3 MiB body without aliases stays below
-MOST_DEPTH = 200  # as for JSON bodies
+from danlu.meta.nesting import MOST_DEPTH, TOO_DEEP
+
+# After aliases are written out. A manifest of a megabyte without aliases stays below both.
+MOST_VALUES = 100_000  # a second's work, during which nobody else is answered
+MOST_TEXT = 3 * 1024 * 1024  # characters
+MOST_REPEATED = 100  # keys that are reported, as for JSON
 
 
 class YamlError(ValueError):
@@ -64,9 +71,10 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 _Loader.add_constructor("tag:yaml.org,2002:float", _float)
 
 
-def load(body: bytes) -> tuple[Any, list[str]]:
+def load(body: bytes | str) -> tuple[Any, list[str]]:
     """The first document, and a text for each key that stands twice in one mapping."""
     try:
+        _survey(body)
         loader = _Loader(body)
         try:
             node = loader.get_node() if loader.check_node() else None
@@ -81,8 +89,6 @@ def load(body: bytes) -> tuple[Any, list[str]]:
         return orjson.loads(orjson.dumps(data, option=orjson.OPT_NON_STR_KEYS)), repeated
     except yaml.YAMLError as error:
         raise YamlError(_worded(error)) from None
-    except RecursionError:
-        raise YamlError("yaml: exceeded max depth") from None
     except (orjson.JSONEncodeError, UnicodeDecodeError, ValueError, OverflowError) as error:
         raise YamlError(str(error)) from None
 
@@ -93,29 +99,66 @@ def _worded(error: yaml.YAMLError) -> str:
     return f"yaml: line {mark.line + 1}: {problem}" if mark is not None else f"yaml: {problem}"
 
 
-def _measure(node: yaml.Node, known: dict[int, int], above: set[int], repeated: list[str]) -> int:
-    """How many values the node stands for once its aliases are written out."""
-    size = known.get(id(node))
-    if size is not None:
-        return size
+_OPENING = (yaml.SequenceStartEvent, yaml.MappingStartEvent)
+_CLOSING = (yaml.SequenceEndEvent, yaml.MappingEndEvent)
+
+
+def _survey(body: bytes | str) -> None:
+    """Raises YamlError for a first document that is too deep or too long as it is written, before any alias."""
+    depth = values = 0
+    for event in yaml.parse(body, _Loader):
+        kind = event.__class__
+        if kind in _CLOSING:
+            depth -= 1
+            continue
+        if kind is yaml.DocumentEndEvent:
+            return
+        values += 1
+        if kind in _OPENING:
+            depth += 1
+            if depth > MOST_DEPTH:
+                raise YamlError(f"yaml: {TOO_DEEP}")
+        if values > MOST_VALUES:
+            raise YamlError(f"yaml: document has more than {MOST_VALUES} values")
+
+
+class _Extent(NamedTuple):
+    """Of a node once its aliases are written out."""
+
+    values: int
+    depth: int
+    text: int
+
+
+def _measure(node: yaml.Node, known: dict[int, _Extent], above: set[int], repeated: list[str]) -> _Extent:
+    """Its own depth is that of the document as written, which `_survey` has bounded."""
+    found = known.get(id(node))
+    if found is not None:
+        return found
     if id(node) in above:
         raise YamlError("yaml: anchor value contains itself")
-    if len(above) > MOST_DEPTH:
-        raise YamlError("yaml: exceeded max depth")
     above.add(id(node))
-    size = 1
+    inner: list[yaml.Node] = []
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
-                if key.value in seen:
+                if key.value in seen and len(repeated) < MOST_REPEATED:
                     repeated.append(f'line {key.start_mark.line + 1}: key "{key.value}" already set in map')
                 seen.add(key.value)
-            size += _measure(key, known, above, repeated) + _measure(value, known, above, repeated)
+            inner += (key, value)
     elif isinstance(node, yaml.SequenceNode):
-        size += sum(_measure(item, known, above, repeated) for item in node.value)
+        inner = node.value
+    scalar = isinstance(node, yaml.ScalarNode)
+    values, depth, text = 1, 0, len(node.value) if scalar else 0
+    for item in inner:
+        below = _measure(item, known, above, repeated)
+        values, depth, text = values + below.values, max(depth, below.depth), text + below.text
+    depth += not scalar
     above.discard(id(node))
-    if size > MOST_VALUES:
+    if depth > MOST_DEPTH:
+        raise YamlError(f"yaml: {TOO_DEEP}")
+    if values > MOST_VALUES or text > MOST_TEXT:
         raise YamlError("yaml: document contains excessive aliasing")
-    known[id(node)] = size
-    return size
+    known[id(node)] = extent = _Extent(values, depth, text)
+    return extent
