@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import re
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -188,9 +189,21 @@ async def _compress(answer: Response, scope: Scope) -> None:
 def _headers(answer: Answer) -> list[tuple[bytes, bytes]]:
     headers = [(b"cache-control", b"no-cache, private")] if "cache-control" not in answer.headers else []
     if answer.status != 304:  # the client keeps the type of what it has; a new one here would replace it
-        headers.append((b"content-type", answer.content_type.encode()))
-    headers += [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in answer.headers.items()]
+        headers.append((b"content-type", header_value(answer.content_type)))
+    headers += [(name.encode("latin-1"), header_value(value)) for name, value in answer.headers.items()]
     return headers
+
+
+_NOT_IN_HEADERS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+def header_value(text: str) -> bytes:
+    """What was chosen by others may be in it: a character that no header can have would cost the whole answer."""
+    try:
+        raw = text.encode("utf-8", "surrogateescape")  # a proxied answer's bytes, as they came
+    except UnicodeEncodeError:
+        raw = text.encode("utf-8", "replace")
+    return _NOT_IN_HEADERS.sub(b" ", raw).strip()
 
 
 async def _send_response(send: Send, answer: Response | Answer, head_only: bool) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from danlu.embedded.apiserver import deleting, discovery, paging, patching, reading, watching, writing
+from danlu.embedded.apiserver import deleting, discovery, paging, patching, reading, warnings, watching, writing
 from danlu.embedded.apiserver.auth.forbidden import access_forbidden
 from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.request import Call, Response, StreamResponse
@@ -86,10 +86,8 @@ class Server:
             log.exception("a request failed: %s %s", call.method, call.target.path)
             text = f"Internal error occurred: {call.method} {call.target.path} failed; see the log"
             answer = error_response(InternalError(text))
-        for text in call.warnings:
-            shown = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-            before = answer.headers.get("warning")
-            answer.headers["warning"] = (before + ", " if before else "") + f'299 - "{shown}"'
+        if call.warnings:
+            answer.headers["warning"] = warnings.header(call.warnings)
         self.metrics.request(call, answer.status, time.perf_counter() - begun)
         return answer
 
