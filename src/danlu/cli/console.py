@@ -175,4 +175,4 @@ def _key(file: Path | None) -> bytes:
 def _reach(arguments: argparse.Namespace, api: OverHttp) -> Reach:
     in_a_pod = bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and arguments.kubeconfig is None
     by_service = arguments.apps_through == "services" or (arguments.apps_through == "auto" and in_a_pod)
-    return Directly(by_name=True) if by_service else ThroughApi(api)
+    return Directly() if by_service else ThroughApi(api)

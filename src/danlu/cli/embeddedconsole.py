@@ -55,7 +55,7 @@ class EmbeddedConsole:
         admin = cluster.certificates.directory / "admin.crt"
         api = InThisProcess(App(cluster.server), ssl.PEM_cert_to_DER_cert(admin.read_text()))
         console = Console(self.settings, api)
-        self._reach = Directly(by_name=False)
+        self._reach = Directly(cluster.connect)
         apps_app = Apps(self.settings, console.finder, self._reach, console.sealer, console.renewals)
         self._serving = [Listening(console, *self._listeners), Listening(apps_app, *self._apps_listeners)]
 

@@ -36,7 +36,6 @@ class Place:
 
     service: str
     port: int
-    cluster_ip: str = ""
     token: str = ""
     page: str = ""  # after the base path: where a person begins
 
@@ -83,8 +82,8 @@ class Finder:
             raise NotReady(ready.get("reason", "Creating"), ready.get("message", ""), page)
         name = f"managed-{app.kind}-http-{shape.digits(obj)}"
         port = programs.PORTS[kind] if is_notebook else tensorboard.PORT
-        service = await self._get(identity, SERVICE, app.namespace, name)
-        return Place(name, port, service["spec"].get("clusterIP", ""), token, page)
+        await self._get(identity, SERVICE, app.namespace, name)  # who may not see it is not led there
+        return Place(name, port, token, page)
 
     async def _token(self, identity: Identity, notebook: Object) -> str:
         name = (notebook.get("status") or {}).get("tokenSecret")
@@ -112,7 +111,7 @@ class Finder:
         service = await self._get(identity, SERVICE, app.namespace, name)
         for port in service["spec"].get("ports") or ():
             if wanted in (str(port["port"]), port.get("name")):
-                return Place(name, int(port["port"]), service["spec"].get("clusterIP", ""))
+                return Place(name, int(port["port"]))
         raise NotFound(f"service {name} has no port {wanted}")
 
     async def _get(self, identity: Identity, kind: Kind, namespace: str, name: str) -> Object:

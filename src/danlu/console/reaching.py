@@ -1,6 +1,8 @@
 """How the console gets from an app's Service to its bytes.
 
-- `Directly`: to the Service's address, which the embedded node keeps on this machine, or its name inside a cluster.
+- `Directly`: by the Service's name, which inside a cluster its DNS knows. On the embedded one the node makes the
+  connection, and verifies that the app's pod is what answers: any process of the machine could hold the address, and
+  the first thing it would be sent is the app's token.
 - `ThroughApi`: outside a cluster there is no such way, so the API server's own proxy is used, with the person's rights.
 """
 
@@ -23,6 +25,8 @@ from danlu.meta.wellknown import SERVICE
 if TYPE_CHECKING:
     import aiohttp
 
+    from danlu.dialing import Dial
+
 CONNECT_S = 5.0
 
 
@@ -44,17 +48,17 @@ class Reach(Protocol):
 
 
 class Directly:
-    def __init__(self, *, by_name: bool) -> None:
-        """`by_name`: the cluster's DNS knows Services; else their addresses are used."""
-        self._by_name = by_name
+    def __init__(self, dial: Dial | None = None) -> None:
+        """`dial` makes connections to Services by their DNS names; without it the system's own resolver knows them."""
+        self._dial = dial
         self._session: aiohttp.ClientSession | None = None
 
     async def relay(self, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
         place, app = visit.place, visit.app
-        host = f"{place.service}.{app.namespace}.svc" if self._by_name or not place.cluster_ip else place.cluster_ip
+        host = f"{place.service}.{app.namespace}.svc"
         query = scope["query_string"].decode("latin-1")
         path = scope["raw_path"].decode("latin-1")
-        url = f"http://{f'[{host}]' if ':' in host else host}:{place.port}{path}{f'?{query}' if query else ''}"
+        url = f"http://{host}:{place.port}{path}{f'?{query}' if query else ''}"
         headers = list(scope["headers"])
         if place.token:
             # The person was let in by us and need not type it.
@@ -65,8 +69,10 @@ class Directly:
         if self._session is None:
             import aiohttp
 
+            from danlu.dialing import Dialer
+
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ssl=False),
+                connector=Dialer(self._dial, limit=0) if self._dial else aiohttp.TCPConnector(limit=0, ssl=False),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),

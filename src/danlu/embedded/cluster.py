@@ -198,6 +198,7 @@ class Cluster:
 
     async def _start_nodes(self) -> None:
         from danlu.embedded.node.agent import Agent
+        from danlu.embedded.node.podsockets import PodSockets
         from danlu.embedded.node.settings import NodeSettings
         from danlu.embedded.node.streams import Streams
         from danlu.embedded.node.surroundings import MachineSurroundings
@@ -208,8 +209,10 @@ class Cluster:
         client = self.component("system:node:" + shares[0].name)
         # One copy of all pods in memory is enough: the node reads along with the controllers.
         shared = self.manager.informer if settings.run_controllers else None
+        node_settings = NodeSettings(strict_images=settings.images == "strict")
+        sockets = PodSockets.of(self.directory.root, node_settings.pod_network)
         self.surroundings = MachineSurroundings(
-            client, self.directory.root, shares, (settings.host, port), settings.fake_gpus, shared
+            client, self.directory.root, shares, (settings.host, port), sockets, settings.fake_gpus, shared
         )
         self._parts.push_async_callback(self.surroundings.stop)
         await self.surroundings.start()
@@ -217,16 +220,26 @@ class Cluster:
             client,
             self.directory.root,
             shares=shares,
-            settings=NodeSettings(strict_images=settings.images == "strict"),
+            settings=node_settings,
             surroundings=self.surroundings,
+            sockets=sockets,
             port=port,
             pods=shared(POD) if shared else None,
         )
         self._parts.push_async_callback(self._stop_agent)
         await self.agent.start()
-        streams = Streams(self.agent.containers)
+        streams = Streams(self.agent.containers, sockets)
+        self.server.connect = sockets.connect
         self.server.node_streams = dict.fromkeys((share.name for share in shares), streams)
         self.server.node_usage = Usages(self.agent.containers, len(shares))
+
+    async def connect(self, host: str, port: int) -> socket.socket:
+        """To a pod behind a service, which is named as the cluster's DNS does (SERVICE.NAMESPACE.svc). Raises OSError.
+
+        The connection is verified: whatever is sent reaches the pod, or nobody.
+        """
+        service, namespace, _ = host.split(".", 2)
+        return await self.surroundings.connect(namespace, service, port)
 
     def component(self, name: str) -> Client:
         """A client for one part of the system, under its own name."""

@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from danlu.client.client import Client
+from danlu.embedded.apiserver.subresources.streaming import plain_connection
 from danlu.embedded.cluster import Cluster
 from danlu.meta.wellknown import POD
 from danlu.settings import ClusterSettings
@@ -197,7 +198,9 @@ async def test_port_forward_and_proxy(
         assert "connection refused" in (await answer.json())["message"].lower()
 
 
-async def test_proxy_carries_websockets_and_cookies(client: Client, web: aiohttp.ClientSession) -> None:
+async def test_proxy_carries_websockets_and_cookies(
+    client: Client, web: aiohttp.ClientSession, cluster: Cluster
+) -> None:
     """To a server in this process, which a pod object of a machine elsewhere points at."""
 
     async def echo(request: aiohttp.web.Request) -> aiohttp.web.WebSocketResponse:
@@ -227,6 +230,9 @@ async def test_proxy_carries_websockets_and_cookies(client: Client, web: aiohttp
     status = {"status": {"podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}}
     await client.patch(POD, "p", "default", status, subresource="status")
     base = f"/api/v1/namespaces/default/pods/p:{port}/proxy"
+    async with web.get(f"{base}/cookies") as answer:
+        assert answer.status == 503  # the node sees that this process is no pod of its own
+    cluster.server.connect = plain_connection
     async with web.ws_connect(f"{base}/echo?q=1", protocols=["talk"]) as socket:
         assert socket.protocol == "talk"
         await socket.send_str("hello")

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from danlu.embedded.node import probes
+from danlu.embedded.node.podsockets import PodSockets
 from danlu.embedded.node.processes import Container, Containers
 from danlu.meta.kind import Object
 
 HOST = "127.0.0.1"
+
+
+async def connect(host: str, port: int) -> socket.socket:
+    return await PodSockets.of(Path("/nowhere"), "127.64.0.0/11").connect((host,), port)
 
 
 class Target:
@@ -22,6 +29,7 @@ class Target:
 
     def __init__(self, rules: Object | None = None) -> None:
         self.address = HOST
+        self.connect = connect
         self.rules = rules or {}
 
 

@@ -14,8 +14,9 @@ import uvloop
 
 from danlu.client.informer import Informer
 from danlu.embedded.node import hosts, services
-from danlu.embedded.node.forwarding import Rotation, TcpForwarder
+from danlu.embedded.node.forwarding import Destination, Rotation, TcpForwarder
 from danlu.embedded.node.hosts import Hosts
+from danlu.embedded.node.podsockets import PodSockets
 from danlu.embedded.node.services import ServiceProxy
 from danlu.embedded.node.servicetable import ServiceTable
 from danlu.meta.kind import Object
@@ -59,17 +60,25 @@ class World:
         assert found is not None
         self.informers[plural]._remove(found)
 
-    def service(self, name: str, ip: str, port: int, *backends: tuple[str, int], namespace: str = "ns") -> None:
+    def service(
+        self, name: str, ip: str, port: int, *backends: tuple[str, int], namespace: str = "ns", pods: bool = False
+    ) -> None:
         self.put("services", name, namespace, spec={"clusterIP": ip, "ports": [{"port": port, "name": "main"}]})
         for address, number in backends:
+            target = {"targetRef": {"kind": "Pod", "uid": f"uid-of-{address}"}} if pods else {}
             self.put(
                 "endpointslices",
                 f"{name}-{address}-{number}",
                 namespace,
                 labels={"kubernetes.io/service-name": name},
                 ports=[{"name": "main", "port": number}],
-                endpoints=[{"addresses": [address], "conditions": {"ready": True}}],
+                endpoints=[{"addresses": [address], "conditions": {"ready": True}, **target}],
             )
+
+
+def sockets() -> PodSockets:
+    """Of a machine without pods: backends are servers of this process."""
+    return PodSockets.of(Path("/nowhere"), "127.64.0.0/11")
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -119,7 +128,7 @@ def world() -> World:
 
 @pytest.fixture
 async def proxy(world: World) -> AsyncIterator[ServiceProxy]:
-    made = ServiceProxy(world.table, Events(), ("127.0.0.1", 1))  # type: ignore[arg-type]
+    made = ServiceProxy(world.table, Events(), ("127.0.0.1", 1), sockets())  # type: ignore[arg-type]
     await made.start()
     yield made
     await made.stop()
@@ -148,7 +157,7 @@ def test_bytes_that_come_before_the_backend_is_reached() -> None:
 
     async def check() -> None:
         world = World()
-        proxy = ServiceProxy(world.table, Events(), ("127.0.0.1", 1))  # type: ignore[arg-type]
+        proxy = ServiceProxy(world.table, Events(), ("127.0.0.1", 1), sockets())  # type: ignore[arg-type]
         await proxy.start()
         server, number = await named_server(b"one")
         port = free_port()
@@ -169,8 +178,8 @@ def test_a_backend_that_speaks_first_is_heard() -> None:
     async def check() -> None:
         rotation, front = Rotation(), free_port()
         with socket.create_server(("127.0.0.1", 0)) as backend:
-            rotation.backends = [("127.0.0.1", backend.getsockname()[1])]
-            forwarder = TcpForwarder(rotation)
+            rotation.backends = [Destination("127.0.0.1", backend.getsockname()[1])]
+            forwarder = TcpForwarder(rotation, lambda to: sockets().connect((to.host,), to.port))
             await forwarder.listen("127.0.0.1", front)
 
             def greet() -> None:
@@ -198,13 +207,31 @@ async def test_nothing_listens_without_a_ready_backend(world: World, proxy: Serv
     assert await refused("127.96.1.2", port)
 
 
-async def test_a_pod_on_all_addresses_keeps_its_port(world: World, proxy: ServiceProxy) -> None:
+@pytest.mark.parametrize("holder", ["uid-of-127.0.0.1", "another"])
+async def test_a_pod_on_all_addresses_keeps_its_port(
+    world: World, monkeypatch: pytest.MonkeyPatch, holder: str
+) -> None:
+    """Its own service's; somebody else's is named."""
+
+    async def listener(*_at: Any) -> tuple[str, str]:
+        return holder, "process 7 of pod b/hostile"
+
+    around, events = sockets(), Events()
+    monkeypatch.setattr(around, "listener", listener)
+    proxy = ServiceProxy(world.table, events, ("127.0.0.1", 1), around)  # type: ignore[arg-type]
+    await proxy.start()
     server = await asyncio.start_server(lambda _r, w: w.close(), "0.0.0.0", 0)
     port = server.sockets[0].getsockname()[1]
-    world.service("web", "127.96.1.3", port, ("127.0.0.1", port))
+    world.service("web", "127.96.1.3", port, ("127.0.0.1", port), pods=True)
     await asyncio.sleep(0.05)
     assert not proxy._listeners
-    assert not proxy._failed
+    if holder == "another":
+        assert events.seen == [
+            f"FailedToListen: cannot listen on 127.96.1.3:{port}: process 7 of pod b/hostile has that port"
+        ]
+    else:
+        assert (events.seen, proxy._failed) == ([], {})
+    await proxy.stop()
     server.close()
 
 
@@ -213,7 +240,7 @@ async def test_a_port_that_cannot_be_had_is_told_once_and_tried_again(
 ) -> None:
     monkeypatch.setattr(services, "RETRY_SECONDS", 0.02)
     events = Events()
-    proxy = ServiceProxy(world.table, events, ("127.0.0.1", 6443))  # type: ignore[arg-type]
+    proxy = ServiceProxy(world.table, events, ("127.0.0.1", 6443), sockets())  # type: ignore[arg-type]
     await proxy.start()
     other, port = await named_server(b"other")
     with socket.socket() as taken:
@@ -225,7 +252,8 @@ async def test_a_port_that_cannot_be_had_is_told_once_and_tried_again(
         await until(lambda: len(events.seen) == 1)
         await asyncio.sleep(0.1)
         assert events.seen == [
-            f"FailedToListen: cannot listen on 127.96.1.5:{number}: another program on this machine has that port"
+            f"FailedToListen: cannot listen on 127.96.1.5:{number}: process {os.getpid()} "
+            f"({Path('/proc/self/comm').read_text().strip()}) has that port"
         ]
         assert proxy.api_address() == ("127.0.0.1", 6443)
     await until(lambda: bool(proxy._listeners))
@@ -237,7 +265,7 @@ async def test_a_port_that_cannot_be_had_is_told_once_and_tried_again(
 async def test_where_pods_find_the_api(world: World) -> None:
     events = Events()
     server, port = await named_server(b"api")
-    proxy = ServiceProxy(world.table, events, ("127.0.0.1", port))  # type: ignore[arg-type]
+    proxy = ServiceProxy(world.table, events, ("127.0.0.1", port), sockets())  # type: ignore[arg-type]
     await proxy.start()
     with socket.socket() as taken:
         taken.bind(("127.96.1.6", 0))

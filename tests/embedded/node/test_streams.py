@@ -33,7 +33,7 @@ def pod(state: Object | None, last: Object | None = None, restarts: int = 0) -> 
 
 
 def streams(data_dir: Path, *running: int) -> Streams:
-    return Streams(Containers(data_dir, *running))  # type: ignore[arg-type]
+    return Streams(Containers(data_dir, *running), None)  # type: ignore[arg-type]
 
 
 TERMINATED = {"terminated": {"exitCode": 1}}

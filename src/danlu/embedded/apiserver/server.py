@@ -13,6 +13,7 @@ from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.request import Call, Response, StreamResponse
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.apiserver.subresources import scale
+from danlu.embedded.apiserver.subresources.streaming import Connect, plain_connection
 from danlu.embedded.apiserver.target import PAGE, PROXY
 from danlu.embedded.storage import Store
 from danlu.errors import ApiError, BadRequest, InternalError, MethodNotAllowed, NotFound
@@ -73,6 +74,7 @@ class Server:
         self.snapshots = paging.Snapshots()
         self.node_streams: dict[str, NodeStreams] = {}  # by node: logs, exec, attach, connections to pods
         self.node_usage: NodeUsage | None = None  # of all nodes that run pods
+        self.connect: Connect = plain_connection  # to pods; that of a node verifies who answers
         self.started = time.time()
 
     async def handle(self, call: Call) -> Answer:

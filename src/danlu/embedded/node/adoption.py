@@ -48,6 +48,7 @@ async def adopt(containers: Containers, pod_uid: str) -> list[Container]:
         if container is not None:
             await _resolve(containers, container)
             found.append(container)
+    containers.adopted(pod_uid)
     return found
 
 

@@ -18,13 +18,12 @@ from danlu.client.client import Client
 from danlu.client.informer import DELETED, Informer
 from danlu.embedded import permissions
 from danlu.embedded.node import adoption, eviction, machine, nodeobject, status, volumes
-from danlu.embedded.node.addresses import Addresses
 from danlu.embedded.node.admission import refusal
 from danlu.embedded.node.context import Devices, NodeContext
 from danlu.embedded.node.images import Catalogue
 from danlu.embedded.node.nodeobject import HOST_ADDRESS, Offer
+from danlu.embedded.node.podsockets import PodSockets
 from danlu.embedded.node.podworker import PodWorker
-from danlu.embedded.node.processes import Containers, Spawner
 from danlu.embedded.node.sandbox import Capabilities
 from danlu.embedded.node.settings import NodeSettings
 from danlu.embedded.node.traces import remove_tree
@@ -87,6 +86,7 @@ class Agent:
         shares: Sequence[NodeShare] = (),
         settings: NodeSettings | None = None,
         surroundings: Surroundings | None = None,
+        sockets: PodSockets | None = None,
         port: int = 0,
         pods: Informer | None = None,
     ) -> None:
@@ -100,8 +100,10 @@ class Agent:
         self.settings = settings or NodeSettings()
         self.surroundings = surroundings or NoSurroundings()
         self.port = port
-        self.spawner = Spawner()
-        self.containers = Containers(data_dir, self.spawner)
+        self.sockets = sockets or PodSockets.of(data_dir, self.settings.pod_network)
+        self.sockets.pod_of, self.sockets.report = self._pod, self._report
+        self.containers, self.addresses = self.sockets.containers, self.sockets.addresses
+        self.spawner = self.containers.spawner
         self.offers = [self._offer(share) for share in self.shares]
         self.workers: dict[str, PodWorker] = {}
         self._contexts: dict[str, NodeContext] = {}
@@ -122,11 +124,12 @@ class Agent:
         """Returns when the nodes are ready and all pods that are theirs are being looked after."""
         permissions.make_closed(self.data_dir / "pods")
         await self.spawner.start()
-        addresses = Addresses(self.settings.pod_network, str(self.data_dir))
+        for uid in adoption.pods_on_disk(self.data_dir):
+            self.addresses.reserve(uid)
         catalogue = Catalogue(self.data_dir, strict=self.settings.strict_images)
         catalogue.environments()  # read now, so that the first pod need not wait for it
         for offer in self.offers:
-            self._contexts[offer.name] = self._context(offer.name, addresses, catalogue)
+            self._contexts[offer.name] = self._context(offer.name, catalogue)
             await self._begin_node(offer)
         await self._mark_absent()
         if self._pods is not None:
@@ -184,7 +187,7 @@ class Agent:
             self.surroundings.node_labels(share, count),
         )
 
-    def _context(self, name: str, addresses: Addresses, catalogue: Catalogue) -> NodeContext:
+    def _context(self, name: str, catalogue: Catalogue) -> NodeContext:
         around = self.surroundings
         return NodeContext(
             self.client,
@@ -194,7 +197,8 @@ class Agent:
             EventRecorder(self.client, "kubelet", name),
             self.containers,
             catalogue,
-            addresses,
+            self.addresses,
+            self.sockets,
             HOST_ADDRESS,
             around.hosts_file,
             lambda pod, container: around.assign(name, pod, container),
@@ -298,16 +302,21 @@ class Agent:
         elif worker is not None:
             worker.update(pod)
         elif not status.is_terminal(pod) or pod["metadata"].get("deletionTimestamp"):
-            context = self._contexts[pod["spec"]["nodeName"]]
-            address = (pod.get("status") or {}).get("podIP") or ""
-            if address != HOST_ADDRESS:
-                context.addresses.reserve(uid, address)
-            self._begin(pod, context)
+            self._begin(pod, self._contexts[pod["spec"]["nodeName"]])
 
     def _begin(self, pod: Object, context: NodeContext) -> None:
         worker = PodWorker(pod, context)
         self.workers[worker.uid] = worker
         self._spawn(self._look_after(worker))
+
+    def _pod(self, uid: str) -> Object | None:
+        worker = self.workers.get(uid)
+        return worker.pod if worker is not None else None
+
+    def _report(self, uid: str, reason: str, message: str) -> None:
+        worker = self.workers.get(uid)
+        if worker is not None:
+            worker.event("Warning", reason, message)
 
     async def _look_after(self, worker: PodWorker) -> None:
         try:
@@ -357,6 +366,7 @@ class Agent:
 
     async def _remove_traces(self, uid: str) -> None:
         """The object is gone: so are its folders, logs and volumes of its own."""
+        self.addresses.give_back(uid)
         await volumes.tear_down(uid, str(self.data_dir))
         await asyncio.to_thread(remove_tree, self.containers.pod_folder(uid))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from danlu.client.client import Client
 from danlu.embedded.node.addresses import Addresses
 from danlu.embedded.node.images import Catalogue
+from danlu.embedded.node.podsockets import PodSockets
 from danlu.embedded.node.processes import Containers
 from danlu.embedded.node.settings import NodeSettings
 from danlu.meta.kind import Object
@@ -41,6 +42,7 @@ class NodeContext:
     containers: Containers
     catalogue: Catalogue
     addresses: Addresses
+    sockets: PodSockets
     host_ip: str = "127.0.0.1"
     hosts_file: Callable[[Object, str], Awaitable[str]] = no_hosts_file  # (pod, its address) -> file for /etc/hosts
     devices: Callable[[Object, Object], Devices] = no_devices

@@ -1,33 +1,54 @@
-"""Carrying bytes from a listener to one of several backends: TCP, and UDP with short memories."""
+"""Carrying bytes from a listener to one of several backends: TCP, and UDP with short memories.
+
+Where a backend is a pod, no byte leaves before `PodSockets` has verified that the pod is what answers.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import socket
 import zlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, NamedTuple, Protocol, cast
 
-Address = tuple[str, int]
-Choose = Callable[[str], list[Address]]
+
+class Destination(NamedTuple):
+    """`pod_uid` is the pod that is meant; "" where the address is not a pod's."""
+
+    host: str
+    port: int
+    pod_uid: str = ""
+
+
+class Gate(Protocol):
+    """Asked before each datagram: see `PodSockets`."""
+
+    def receives(self, at: tuple[str, int], own: tuple[str, int], pod_uid: str) -> bool: ...
+    async def require_receiver(self, at: tuple[str, int], own: tuple[str, int], pod_uid: str) -> None: ...
+
+
+Choose = Callable[[str], list[Destination]]
 """Backends in the order in which to try them, for a client's address."""
+Connect = Callable[[Destination], Awaitable[socket.socket]]
 
 BUFFER_BYTES = 256 * 1024  # of one direction of one connection; beyond it the sender waits
 CONNECT_SECONDS = 5.0
 UDP_IDLE_SECONDS = 60.0
 MOST_UDP_CLIENTS = 1024
+MOST_WAITING = 16  # datagrams of one client, while its backend is looked for
 
 
 class Rotation:
     """Round robin; with `sticky` the same client always comes to the same backend."""
 
     def __init__(self) -> None:
-        self.backends: list[Address] = []
+        self.backends: list[Destination] = []
         self.sticky = False
         self._turn = itertools.count()
 
-    def __call__(self, client: str) -> list[Address]:
+    def __call__(self, client: str) -> list[Destination]:
         if not self.backends:
             return []
         start = (zlib.crc32(client.encode()) if self.sticky else next(self._turn)) % len(self.backends)
@@ -77,9 +98,10 @@ class _Half(asyncio.Protocol):
 
 
 class _Inbound(_Half):
-    def __init__(self, choose: Choose, open_connections: set[_Inbound]) -> None:
+    def __init__(self, choose: Choose, connect: Connect, open_connections: set[_Inbound]) -> None:
         super().__init__()
         self._choose = choose
+        self._connect_to = connect
         self._open = open_connections
         self._connecting: asyncio.Task[None] | None = None
         self._early: list[bytes] = []  # came before the backend was reached: uvloop reads even when told to wait
@@ -115,11 +137,12 @@ class _Inbound(_Half):
         assert self.transport is not None
         client = (self.transport.get_extra_info("peername") or ("",))[0]
         loop = asyncio.get_running_loop()
-        for host, port in self._choose(client):
+        for destination in self._choose(client):
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECT_SECONDS):
+                    made = await self._connect_to(destination)
                     # It knows us from the start: a server that speaks first (SSH) may do so before we are woken.
-                    _, outbound = await loop.create_connection(lambda: _Half(self), host, port)
+                    _, outbound = await loop.create_connection(lambda: _Half(self), sock=made)
                 self._join(outbound)
                 return
         self.transport.abort()  # a reset, as where nothing listens
@@ -145,8 +168,9 @@ class _Inbound(_Half):
 class TcpForwarder:
     """Listens on one address. `close` stops listening; connections that are open go on to their end."""
 
-    def __init__(self, choose: Choose) -> None:
+    def __init__(self, choose: Choose, connect: Connect) -> None:
         self._choose = choose
+        self._connect = connect
         self._server: asyncio.Server | None = None
         self._open: set[_Inbound] = set()
 
@@ -154,7 +178,7 @@ class TcpForwarder:
         """Raises OSError when the address cannot be had."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: _Inbound(self._choose, self._open), host, port, backlog=512, reuse_address=True
+            lambda: _Inbound(self._choose, self._connect, self._open), host, port, backlog=512, reuse_address=True
         )
 
     def close(self) -> None:
@@ -172,8 +196,9 @@ class TcpForwarder:
 class UdpForwarder(asyncio.DatagramProtocol):
     """Each client gets a socket of its own towards its backend, so that answers find back."""
 
-    def __init__(self, choose: Choose) -> None:
+    def __init__(self, choose: Choose, gate: Gate) -> None:
         self._choose = choose
+        self.gate = gate
         self._transport: asyncio.DatagramTransport | None = None
         self._upstreams: dict[Any, _Upstream] = {}
 
@@ -189,8 +214,8 @@ class UdpForwarder(asyncio.DatagramProtocol):
             backends = self._choose(addr[0])
             if not backends or len(self._upstreams) >= MOST_UDP_CLIENTS:
                 return
-            upstream = self._upstreams[addr] = _Upstream(self, addr)
-            upstream.connect(backends[0])
+            upstream = self._upstreams[addr] = _Upstream(self, addr, backends[0])
+            upstream.connect()
         upstream.send(data)
 
     def answer(self, data: bytes, client: Any) -> None:
@@ -212,37 +237,53 @@ class UdpForwarder(asyncio.DatagramProtocol):
 
 
 class _Upstream(asyncio.DatagramProtocol):
-    def __init__(self, owner: UdpForwarder, client: Any) -> None:
+    def __init__(self, owner: UdpForwarder, client: Any, backend: Destination) -> None:
         self._owner = owner
         self._client = client
+        self._backend = backend
+        self._own = ("", 0)
         self._transport: asyncio.DatagramTransport | None = None
         self._waiting: list[bytes] = []
         self._timer: asyncio.TimerHandle | None = None
         self._connecting: asyncio.Task[None] | None = None
 
-    def connect(self, backend: Address) -> None:
-        self._connecting = asyncio.create_task(self._connect(backend))
+    def connect(self) -> None:
+        self._connecting = asyncio.create_task(self._connect())
 
-    async def _connect(self, backend: Address) -> None:
+    async def _connect(self) -> None:
+        at = self._backend[:2]
         try:
-            await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, remote_addr=backend)
+            if self._transport is None:
+                await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, remote_addr=at)
+            await self._owner.gate.require_receiver(at, self._own, self._backend.pod_uid)
         except OSError:
-            self._owner.forget(self._client)
+            self.close()
+            return
+        self._connecting = None
+        waiting, self._waiting = self._waiting, []
+        for data in waiting:
+            self._send(data)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.DatagramTransport, transport)
-        for data in self._waiting:
-            self._transport.sendto(data)
-        self._waiting.clear()
+        self._own = transport.get_extra_info("sockname")[:2]
         self._touch()
 
     def send(self, data: bytes) -> None:
-        if self._transport is None:
-            if len(self._waiting) < 16:
-                self._waiting.append(data)
+        if self._connecting is None and self._send(data):
             return
+        if len(self._waiting) < MOST_WAITING:
+            self._waiting.append(data)
+        if self._connecting is None:  # another socket than before would get it: whose is that?
+            self.connect()
+
+    def _send(self, data: bytes) -> bool:
+        backend = self._backend
+        if self._transport is None or not self._owner.gate.receives(backend[:2], self._own, backend.pod_uid):
+            return False
         self._transport.sendto(data)
         self._touch()
+        return True
 
     def datagram_received(self, data: bytes, _addr: Any) -> None:
         self._owner.answer(data, self._client)

@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 from danlu.embedded.node import adoption, logs, status
+from danlu.embedded.node.probes import Connect
 from danlu.embedded.node.processes import LOST, LOST_MESSAGE, Container, Containers
 from danlu.embedded.node.settings import NodeSettings
 from danlu.embedded.node.shim import Exit
@@ -26,6 +27,7 @@ class Member:
     view: View
     is_init: bool
     containers: Containers
+    connect: Connect
     is_debugging: bool = False  # an ephemeral container: runs once, beside the others, and the pod does not wait for it
     address: str = ""
     current: Container | None = None

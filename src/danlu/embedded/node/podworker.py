@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+import socket
 import time
 
 from danlu import errors
@@ -59,7 +60,7 @@ class PodWorker:
         self.requests = usage.pod_requests(pod)
         spec = pod["spec"]
         self._members = [
-            Member(View(c["name"], rules=c), is_init, context.containers)
+            Member(View(c["name"], rules=c), is_init, context.containers, self._connect)
             for is_init, key in ((True, "initContainers"), (False, "containers"))
             for c in spec.get(key) or ()
         ]
@@ -184,7 +185,10 @@ class PodWorker:
         if self.pod["spec"].get("hostNetwork"):
             self.view.pod_ip = self.context.host_ip
         else:
-            self.view.pod_ip = self.context.addresses.take(self.uid, old.get("podIP") or "")
+            # What the API says of its address counts only for pods that another version has begun: anybody who may
+            # write the status of a pod of theirs could name another's.
+            begun = self.context.pod_folder(self.uid).exists()
+            self.view.pod_ip = self.context.addresses.take(self.uid, (old.get("podIP") or "") if begun else "")
             # Its name is known from here on: others of its job may start sooner and ask for it.
             await self.context.hosts_file(self._known_pod(), self.view.pod_ip)
         started = old.get("startTime")
@@ -212,9 +216,9 @@ class PodWorker:
                     self._volumes = await volumes.prepare(self._known_pod(), self.context)
                     return True
                 except VolumeError as error:
-                    self._event("Warning", error.reason, str(error))
+                    self.event("Warning", error.reason, str(error))
                 except errors.ApiError as error:
-                    self._event("Warning", "FailedMount", f"MountVolume.SetUp failed: {error.message}")
+                    self.event("Warning", "FailedMount", f"MountVolume.SetUp failed: {error.message}")
                 if self._past_deadline():
                     self.end(*DEADLINE)
                     return False
@@ -292,7 +296,7 @@ class PodWorker:
             name, where = view.name, launch.pod_key(self.pod)
             if view.waiting is None:
                 told = f"Back-off restarting failed container {name} in pod {where}"
-                self._event("Warning", "BackOff", told, member)
+                self.event("Warning", "BackOff", told, member)
             length = short_duration(member.backoff)
             view.waiting = ("CrashLoopBackOff", f"back-off {length} restarting failed container={name} pod={where}")
         return seconds
@@ -359,17 +363,17 @@ class PodWorker:
         member.retry_wait = member.retry_at = 0.0
         view.restarts, view.container_id = container.attempt, f"danlu://{container.id}"
         view.waiting = None
-        self._event("Normal", "Created", "Container created", member)
+        self.event("Normal", "Created", "Container created", member)
         note = launch.user_note(self.pod, member.rules, self.context.mode)
         if note and "user" not in member.told:
             member.told.add("user")
-            self._event("Warning", "RunAsUser", note, member)
+            self.event("Warning", "RunAsUser", note, member)
         if container.started_at:
             view.running_since = container.started_at
-            self._event("Normal", "Started", "Container started", member)
+            self.event("Normal", "Started", "Container started", member)
         if container.exit is not None:
             if not container.started_at:
-                self._event("Warning", "Failed", f"Error: {container.exit['message']}", member)
+                self.event("Warning", "Failed", f"Error: {container.exit['message']}", member)
             self._changed(container)
 
     async def _after_start(self, member: Member) -> None:
@@ -381,7 +385,7 @@ class PodWorker:
         if hook:
             answer = await probes.ask(hook, member, timeout=3600.0)
             if not answer.passed and view.is_running:
-                self._event("Warning", "FailedPostStartHook", "PostStartHook failed", member)
+                self.event("Warning", "FailedPostStartHook", "PostStartHook failed", member)
                 self._kill(member, "FailedPostStartHook")
                 return
         view.started = "startupProbe" not in member.rules
@@ -402,7 +406,7 @@ class PodWorker:
 
     def _probe(self, member: Member, what: str, rules: Object, changed: object) -> asyncio.Task[None]:
         def failed(said: str) -> None:
-            self._event("Warning", "Unhealthy", f"{what} probe failed: {said}", member)
+            self.event("Warning", "Unhealthy", f"{what} probe failed: {said}", member)
 
         def verdict(passed: bool) -> None:
             assert callable(changed)
@@ -469,7 +473,8 @@ class PodWorker:
         known = {member.view.name for member in self._members}
         for rules in spec.get("ephemeralContainers") or ():
             if rules["name"] not in known:
-                member = Member(View(rules["name"], rules=rules), False, self.context.containers, is_debugging=True)
+                view, containers = View(rules["name"], rules=rules), self.context.containers
+                member = Member(view, False, containers, self._connect, is_debugging=True)
                 member.address = self.view.pod_ip
                 self._members.append(member)
                 self.view.debugging.append(member.view)
@@ -479,9 +484,9 @@ class PodWorker:
     def _tell_image(self, member: Member, note: str) -> None:
         image = member.rules.get("image") or ""
         if note and "image" not in member.told:
-            self._event("Warning", "ImageSubstituted", note, member)
+            self.event("Warning", "ImageSubstituted", note, member)
         member.told.add("image")
-        self._event(
+        self.event(
             "Normal", "Pulled", f'Container image "{image}" already present on machine and can be accessed by the pod',
             member,
         )  # fmt: skip
@@ -490,20 +495,20 @@ class PodWorker:
         """Fails and waits by turns, as kubelet does: ErrImagePull, then ImagePullBackOff until the next try."""
         image = member.rules.get("image") or ""
         if member.view.waiting is not None and member.view.waiting[0] == "ErrImagePull":
-            self._event("Normal", "BackOff", f'Back-off pulling image "{image}"', member)
-            self._event("Warning", "Failed", "Error: ImagePullBackOff", member)
+            self.event("Normal", "BackOff", f'Back-off pulling image "{image}"', member)
+            self.event("Warning", "Failed", "Error: ImagePullBackOff", member)
             member.view.waiting = ("ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {problem}')
             member.pull_backoff = min(max(10.0, member.pull_backoff * 2), self.context.settings.longest_backoff_s)
             member.retry_at = time.monotonic() + member.pull_backoff
             return
-        self._event("Normal", "Pulling", f'Pulling image "{image}"', member)
-        self._event("Warning", "Failed", f'Failed to pull image "{image}": {problem}', member)
-        self._event("Warning", "Failed", "Error: ErrImagePull", member)
+        self.event("Normal", "Pulling", f'Pulling image "{image}"', member)
+        self.event("Warning", "Failed", f'Failed to pull image "{image}": {problem}', member)
+        self.event("Warning", "Failed", "Error: ErrImagePull", member)
         member.view.waiting = ("ErrImagePull", problem)
         member.retry_at = time.monotonic() + self.context.settings.retry_s
 
     def _not_created(self, member: Member, reason: str, problem: str) -> None:
-        self._event("Warning", "Failed", f"Error: {problem}", member)
+        self.event("Warning", "Failed", f"Error: {problem}", member)
         member.view.waiting = (reason, problem)
         member.retry_wait = min(max(self.context.settings.retry_s, member.retry_wait * 2), 10.0)
         member.retry_at = time.monotonic() + member.retry_wait
@@ -553,13 +558,13 @@ class PodWorker:
         def left() -> float:
             return moment + (self._grace() if by_pod else 0.0) - time.monotonic()
 
-        self._event("Normal", "Killing", message, member)
+        self.event("Normal", "Killing", message, member)
         member.cancel_tasks()
         hook = (member.rules.get("lifecycle") or {}).get("preStop")
         if hook and left() > 0:
             answer = await probes.ask(hook, member, timeout=max(left(), LEAST_GRACE_S))
             if not answer.passed:
-                self._event("Warning", "FailedPreStopHook", "PreStopHook failed", member)
+                self.event("Warning", "FailedPreStopHook", "PreStopHook failed", member)
         if self._paused and not member.is_debugging and not container.ended.is_set():
             adoption.interrupt(container.folder)
         stop_signal = (member.rules.get("lifecycle") or {}).get("stopSignal") or "SIGTERM"
@@ -633,6 +638,11 @@ class PodWorker:
 
     # -- small things
 
+    async def _connect(self, host: str, port: int) -> socket.socket:
+        """For probes: to this pod, unless they name another host."""
+        uid = self.uid if host == self.view.pod_ip else ""
+        return await self.context.sockets.connect((host,), port, uid)
+
     def _known_pod(self) -> Object:
         """The pod, with the address that the API may not know yet."""
         old = self.pod.get("status") or {}
@@ -643,7 +653,7 @@ class PodWorker:
     def _status(self) -> Object:
         return status.compute(self.pod, self.view, time.time())
 
-    def _event(self, kind: str, reason: str, message: str, member: Member | None = None) -> None:
+    def event(self, kind: str, reason: str, message: str, member: Member | None = None) -> None:
         path = ""
         if member is not None:
             listed = (

@@ -9,17 +9,23 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from danlu.embedded.node.podsockets import ForeignSocket
 from danlu.embedded.node.processes import Container, Containers, ExecError, ProcessError, Session
 from danlu.meta.kind import Object
 
 OUTPUT_LIMIT = 10 * 1024
 GRPC_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 GRPC_FRAME_BYTES = 16 * 1024  # what HTTP/2 allows before more has been agreed on
+
+
+Connect = Callable[[str, int], Awaitable[socket.socket]]
+"""To a port of an address; where that is the pod's own, to the pod or nobody. Raises OSError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,8 @@ class Target(Protocol):
     def address(self) -> str: ...
     @property
     def rules(self) -> Object: ...
+    @property
+    def connect(self) -> Connect: ...
 
 
 async def ask(handler: Object, target: Target, timeout: float) -> Answer:
@@ -144,7 +152,8 @@ async def _http(rules: Object, target: Target) -> Answer:
     headers = {"Host": f"{host}:{port}", "User-Agent": "kube-probe/1.36", "Accept": "*/*", "Connection": "close"}
     headers |= {entry["name"]: entry.get("value", "") for entry in rules.get("httpHeaders") or ()}
     try:
-        reader, writer = await asyncio.open_connection(host, port, ssl=context)
+        made = await target.connect(host, port)
+        reader, writer = await asyncio.open_connection(sock=made, ssl=context, server_hostname=host if secure else None)
     except OSError as error:
         return Answer(False, f'Get "{url}": {_refused(host, port, error)}')
     try:
@@ -168,6 +177,8 @@ async def _http(rules: Object, target: Target) -> Answer:
 def _refused(host: str, port: int, error: OSError) -> str:
     import errno
 
+    if isinstance(error, ForeignSocket):
+        return error.message
     known = {errno.ECONNREFUSED: "connect: connection refused", errno.EHOSTUNREACH: "connect: no route to host"}
     return f"dial tcp {host}:{port}: {known.get(error.errno or 0, (error.strerror or str(error)).lower())}"
 
@@ -175,10 +186,10 @@ def _refused(host: str, port: int, error: OSError) -> str:
 async def _tcp(rules: Object, target: Target) -> Answer:
     host, port = rules.get("host") or target.address, port_number(rules["port"], target.rules)
     try:
-        _, writer = await asyncio.open_connection(host, port)
+        made = await target.connect(host, port)
     except OSError as error:
         return Answer(False, _refused(host, port, error))
-    writer.close()
+    made.close()
     return Answer(True)
 
 
@@ -187,7 +198,7 @@ async def _grpc(rules: Object, target: Target) -> Answer:
     host, port = target.address, int(rules["port"])
     service = (rules.get("service") or "").encode()
     try:
-        reader, writer = await asyncio.open_connection(host, port)
+        reader, writer = await asyncio.open_connection(sock=await target.connect(host, port))
     except OSError as error:
         return Answer(False, f'timeout: failed to connect service "{host}:{port}": {_refused(host, port, error)}')
     try:

@@ -26,6 +26,7 @@ import orjson
 from danlu.embedded import private_files
 from danlu.embedded.node import wire
 from danlu.embedded.node.bootstrap import helper_command
+from danlu.embedded.node.procfs import parent
 from danlu.embedded.node.sandbox import Capabilities
 from danlu.embedded.node.shim import Exit, LaunchSpec
 from danlu.embedded.node.wire import Message
@@ -141,6 +142,7 @@ class Container:
     folder: Path
     spec: LaunchSpec
     pid: int = 0
+    shim_pid: int = 0  # all processes of the container descend from it
     started_at: float = 0.0
     exit: Exit | None = None
     settled: asyncio.Event = field(default_factory=asyncio.Event)  # started, or failed to
@@ -210,6 +212,7 @@ class Containers:
         self.data_dir = data_dir
         self.spawner = spawner
         self._by_id: dict[str, Container] = {}
+        self._adopted: set[str] = set()
         self._listeners: dict[str, Callable[[Container], None]] = {}
 
     def pod_folder(self, pod_uid: str) -> Path:
@@ -233,6 +236,13 @@ class Containers:
 
     def running_in(self, pod_uid: str) -> list[Container]:
         return [c for c in self._by_id.values() if c.pod_uid == pod_uid and c.is_running]
+
+    def adopted(self, pod_uid: str) -> None:
+        """From here on all that runs of this pod is known."""
+        self._adopted.add(pod_uid)
+
+    def is_adopted(self, pod_uid: str) -> bool:
+        return pod_uid in self._adopted
 
     async def start(self, pod_uid: str, name: str, attempt: int, spec: LaunchSpec) -> Container:
         """Returns when the program runs, or has failed to: then `exit` is set."""
@@ -308,6 +318,7 @@ class Containers:
     async def forget(self, pod_uid: str) -> None:
         """Drops what is kept in memory of a pod whose containers have ended."""
         self._listeners.pop(pod_uid, None)
+        self._adopted.discard(pod_uid)
         for container in [c for c in self._by_id.values() if c.pod_uid == pod_uid]:
             self.drop(container)
 
@@ -375,6 +386,7 @@ class Containers:
             self._settle(container, read_exit(container.folder) or lost_exit(container))
         elif message["state"] == "running":
             container.pid, container.started_at = message["pid"], message["started_at"]
+            container.shim_pid = message.get("shim") or parent(container.pid)  # shims of 0.1.0 do not say it
             container.settled.set()
             self._tell(container)
         else:

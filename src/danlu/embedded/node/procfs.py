@@ -56,6 +56,44 @@ def parent(pid: int) -> int:
         return 0
 
 
+def name(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def holder(ancestors: list[int], inode: int) -> tuple[int, int] | None:
+    """(pid, descriptor) of a process below one of `ancestors` that has the socket with this inode open."""
+    for ancestor in ancestors:
+        for pid in descendants(ancestor):
+            fd = _socket_fd(pid, inode)
+            if fd >= 0:
+                return pid, fd
+    return None
+
+
+def any_holder(inode: int) -> int:
+    """A process of the machine that has this socket open; 0 when none is found, or none that we may look into."""
+    pids = (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
+    return next((pid for pid in pids if inode and _socket_fd(pid, inode) >= 0), 0)
+
+
+def _socket_fd(pid: int, inode: int) -> int:
+    folder, wanted = f"/proc/{pid}/fd", f"socket:[{inode}]"
+    try:
+        for fd in os.listdir(folder):
+            try:
+                if os.readlink(f"{folder}/{fd}") == wanted:
+                    return int(fd)
+            except FileNotFoundError:
+                continue  # closed meanwhile
+    except OSError:
+        pass  # gone, or not ours to look into
+    return -1
+
+
 def cpu_seconds(pid: int, *, own: bool = True) -> float:
     """Processor time of the process (unless not `own`) and of those of its children that ended and were waited for."""
     try:

@@ -6,6 +6,8 @@ Cluster IPs lie in 127.96.0.0/12, so a listener on the address itself is all tha
 - Pods share the host's network. One that listens on all addresses already answers on the cluster IP where the service's
   port and its own are the same; a listener of ours there would take the port from the pod when it restarts. So such a
   port is listened on only when the pod is seen not to answer there itself.
+- Anybody else who holds a service's address is named in an event, and what is sent to a backend goes to the pod that is
+  meant or nowhere: see `podsockets`.
 - Connections that are open when a backend goes are left to end by themselves.
 """
 
@@ -15,12 +17,16 @@ import asyncio
 import errno
 import logging
 import os
+import random
 import resource
+import socket
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from danlu.embedded.node.forwarding import Address, Rotation, TcpForwarder, UdpForwarder
+from danlu.embedded.node import sockdiag
+from danlu.embedded.node.forwarding import Destination, Rotation, TcpForwarder, UdpForwarder
+from danlu.embedded.node.podsockets import PodSockets
 from danlu.embedded.node.servicetable import Backend, Key, ServiceTable
 from danlu.meta.kind import Object
 from danlu.runtime.recorder import EventRecorder
@@ -29,10 +35,10 @@ log = logging.getLogger("danlu.services")
 
 NODE_ADDRESS = "127.0.0.1"
 RETRY_SECONDS = 5.0
-PROBE_SECONDS = 0.5
 PRIVILEGED = 1024
 MOST_SOCKETS = 65536
 KUBERNETES: Key = ("default", "kubernetes")
+PROTOCOLS = {"TCP": sockdiag.TCP, "UDP": sockdiag.UDP}
 
 ListenKey = tuple[str, str, int]  # protocol, address, port
 
@@ -53,16 +59,17 @@ class _Wanted:
 class ServiceProxy:
     """One for a machine, however many virtual nodes there are."""
 
-    def __init__(self, table: ServiceTable, recorder: EventRecorder, api: Address) -> None:
+    def __init__(self, table: ServiceTable, recorder: EventRecorder, api: tuple[str, int], sockets: PodSockets) -> None:
         self._table = table
         self._recorder = recorder
         self._api = api
+        self._sockets = sockets
         self._listeners: dict[ListenKey, _Listener] = {}
         self._by_service: dict[Key, set[ListenKey]] = {}
         self._dirty: set[Key] = set()
         self._wake = asyncio.Event()
         self._failed: dict[ListenKey, Key] = {}
-        self._told: set[ListenKey] = set()
+        self._told: dict[ListenKey, str] = {}  # who held it when that was told
         self._task: asyncio.Task[None] | None = None
         table.listen(self._changed)
 
@@ -81,7 +88,25 @@ class ServiceProxy:
             listener.forwarder.abort()
         self._listeners.clear()
 
-    def api_address(self) -> Address:
+    async def connect(self, key: Key, port: int) -> socket.socket:
+        """To a pod behind a port of a service, as a client of the cluster IP would be led. Raises OSError."""
+        service = self._table.service(key)
+        problem: OSError = ConnectionRefusedError(errno.ECONNREFUSED, "connection refused")
+        for spec in (service.get("spec") or {}).get("ports") or [] if service is not None else []:
+            if spec["port"] == port and (spec.get("protocol") or "TCP") == "TCP":
+                chosen = [*self._destinations(key, spec, self._table.backends(key))]
+                random.shuffle(chosen)
+                for destination in chosen:
+                    try:
+                        return await self._connect(destination)
+                    except OSError as error:
+                        problem = error
+        raise problem
+
+    async def _connect(self, destination: Destination) -> socket.socket:
+        return await self._sockets.connect((destination.host,), destination.port, destination.pod_uid)
+
+    def api_address(self) -> tuple[str, int]:
         """Where pods find the API: its service, or the server itself while the service cannot be listened on.
 
         The latter is so for users who may not have port 443, and where a second danlu runs on the machine.
@@ -139,24 +164,24 @@ class ServiceProxy:
         for port in spec.get("ports") or []:
             want = _Wanted()
             want.rotation.sticky = spec.get("sessionAffinity") == "ClientIP"
-            want.rotation.backends = [*self._addresses(key, port, backends)]
+            want.rotation.backends = [*self._destinations(key, port, backends)]
             if not want.rotation.backends:
                 continue
             protocol = port.get("protocol") or "TCP"
             if protocol not in ("TCP", "UDP"):
                 continue
             if address and address != "None":
-                want.same_port = any(number == port["port"] for _, number in want.rotation.backends)
+                want.same_port = any(backend.port == port["port"] for backend in want.rotation.backends)
                 wanted[(protocol, address, int(port["port"]))] = want
             if port.get("nodePort"):
                 wanted[(protocol, NODE_ADDRESS, int(port["nodePort"]))] = _Wanted(want.rotation)
         return wanted
 
-    def _addresses(self, key: Key, port: Object, backends: Iterable[Backend]) -> Iterable[Address]:
+    def _destinations(self, key: Key, port: Object, backends: Iterable[Backend]) -> Iterable[Destination]:
         if key == KUBERNETES:
-            return [self._api]
+            return [Destination(*self._api)]
         name = port.get("name") or ""
-        return [(b.address, number) for b in backends if (number := b.port(name)) is not None]
+        return [Destination(b.address, number, b.pod_uid) for b in backends if (number := b.port(name)) is not None]
 
     async def _open(self, key: Key, service: Object, at: ListenKey, want: _Wanted) -> None:
         protocol, address, port = at
@@ -165,25 +190,30 @@ class ServiceProxy:
                 key, service, at, f"cannot listen on {address}:{port}: services have all sockets they may have"
             )
             return
-        if want.same_port and protocol == "TCP" and await _answers(address, port):
+        owner, holder = await self._sockets.listener(address, port, PROTOCOLS[protocol])
+        if want.same_port and owner and any(backend.pod_uid == owner for backend in want.rotation.backends):
             self._failed.pop(at, None)
             return
-        forwarder = TcpForwarder(want.rotation) if protocol == "TCP" else UdpForwarder(want.rotation)
+        forwarder: TcpForwarder | UdpForwarder
+        if protocol == "TCP":
+            forwarder = TcpForwarder(want.rotation, self._connect)
+        else:
+            forwarder = UdpForwarder(want.rotation, self._sockets)
         try:
             await forwarder.listen(address, port)
         except OSError as error:
-            self._refuse(key, service, at, _explain(at, error))
+            self._refuse(key, service, at, _explain(at, error, holder), holder)
             return
         self._failed.pop(at, None)
-        self._told.discard(at)
+        self._told.pop(at, None)
         self._listeners[at] = _Listener(key, forwarder, want.rotation)
         self._by_service.setdefault(key, set()).add(at)
 
-    def _refuse(self, key: Key, service: Object, at: ListenKey, why: str) -> None:
-        """It is tried again later, and told once."""
+    def _refuse(self, key: Key, service: Object, at: ListenKey, why: str, holder: str = "") -> None:
+        """It is tried again later, and told once, again when somebody else holds it."""
         self._failed[at] = key
-        if at not in self._told:
-            self._told.add(at)
+        if self._told.get(at) != holder:
+            self._told[at] = holder
             if key == KUBERNETES:  # pods are told the server's own address then: nobody has to act
                 log.info("service kubernetes: %s", why)
             else:
@@ -213,16 +243,6 @@ def most_listeners() -> int:
     return (MOST_SOCKETS if soft == resource.RLIM_INFINITY else soft) // 2
 
 
-async def _answers(address: str, port: int) -> bool:
-    try:
-        async with asyncio.timeout(PROBE_SECONDS):
-            _, writer = await asyncio.open_connection(address, port)
-    except (OSError, TimeoutError):
-        return False
-    writer.close()
-    return True
-
-
 def can_listen_below_1024() -> bool:
     """Whether this user may have ports such as 80 and 443."""
     if os.geteuid() == 0:
@@ -234,7 +254,7 @@ def can_listen_below_1024() -> bool:
         return False
 
 
-def _explain(at: ListenKey, error: OSError) -> str:
+def _explain(at: ListenKey, error: OSError, holder: str) -> str:
     _, address, port = at
     if error.errno in (errno.EACCES, errno.EPERM) and port < PRIVILEGED:
         return (
@@ -242,5 +262,5 @@ def _explain(at: ListenKey, error: OSError) -> str:
             f"(sudo sysctl net.ipv4.ip_unprivileged_port_start=0) or give the service a port from {PRIVILEGED} on"
         )
     if error.errno == errno.EADDRINUSE:
-        return f"cannot listen on {address}:{port}: another program on this machine has that port"
+        return f"cannot listen on {address}:{port}: {holder or 'another program on this machine'} has that port"
     return f"cannot listen on {address}:{port}: {error.strerror or error}"

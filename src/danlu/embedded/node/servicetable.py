@@ -23,6 +23,7 @@ class Backend:
     address: str
     ports: tuple[tuple[str, int], ...]
     hostname: str = ""
+    pod_uid: str = ""  # the pod that is meant; an address alone may be another's by now
 
     def port(self, name: str) -> int | None:
         return next((number for found, number in self.ports if found == name), None)
@@ -75,7 +76,9 @@ class ServiceTable:
                 if not is_ready and not conditions.get("serving"):
                     continue
                 for address in (endpoint.get("addresses") or [])[:1]:
-                    backend = Backend(address, ports, endpoint.get("hostname") or "")
+                    target = endpoint.get("targetRef") or {}
+                    pod_uid = target.get("uid") or "" if target.get("kind") == "Pod" else ""
+                    backend = Backend(address, ports, endpoint.get("hostname") or "", pod_uid)
                     (ready if is_ready else serving)[f"{address} {ports}"] = backend
         return [*(ready or serving).values()]
 

@@ -263,7 +263,8 @@ class Shim:
         what = message.get("op")
         if what == "watch":
             client.watching = True
-            client.send({"state": "running", "pid": self.pid, "started_at": self.started_at})
+            own = os.getpid()
+            client.send({"state": "running", "pid": self.pid, "shim": own, "started_at": self.started_at})
         elif what == "signal":
             self._signal(int(message["signal"]), client.exec_pid or self.pid)
         elif what == "exec":

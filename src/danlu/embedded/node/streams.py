@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from danlu.embedded.node import logs
 from danlu.embedded.node.logreading import LogOptions, read
+from danlu.embedded.node.podsockets import PodSockets
 from danlu.embedded.node.processes import Container, Containers, ExecError, ProcessError, Session
 from danlu.errors import BadRequest, InternalError
 from danlu.meta.kind import Object
@@ -25,8 +26,9 @@ END_OF_INPUT = b"\x04"  # what closing its stdin means on a terminal
 
 
 class Streams:
-    def __init__(self, containers: Containers) -> None:
+    def __init__(self, containers: Containers, sockets: PodSockets) -> None:
         self._containers = containers
+        self._sockets = sockets
 
     async def logs(
         self,
@@ -77,15 +79,10 @@ class Streams:
 
     async def connect(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Tries the pod's own address, then those of loopback: pods share the host's network."""
-        problem: OSError | None = None
-        for address in dict.fromkeys([pod.get("status", {}).get("podIP"), "127.0.0.1", "::1"]):
-            if not address:
-                continue
-            try:
-                return await asyncio.open_connection(address, port, limit=256 * 1024)
-            except OSError as error:
-                problem = problem or error
-        raise problem or ConnectionRefusedError("connection refused")
+        own = pod.get("status", {}).get("podIP")
+        addresses = [*dict.fromkeys([*([own] if own else []), "127.0.0.1", "::1"])]
+        made = await self._sockets.connect(addresses, port, pod["metadata"]["uid"])
+        return await asyncio.open_connection(sock=made, limit=256 * 1024)
 
     def _running(self, pod: Object, container: str) -> Container:
         for found in self._containers.running_in(pod["metadata"]["uid"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from danlu.embedded.node import devices
 from danlu.embedded.node.adoption import pods_on_disk
 from danlu.embedded.node.context import Devices
 from danlu.embedded.node.hosts import Hosts
+from danlu.embedded.node.podsockets import PodSockets
 from danlu.embedded.node.services import ServiceProxy
 from danlu.embedded.node.servicetable import ServiceTable
 from danlu.meta.kind import Kind, Object
@@ -26,6 +28,7 @@ class MachineSurroundings:
         data_dir: Path,
         shares: Sequence[NodeShare],
         api: tuple[str, int],
+        sockets: PodSockets,
         fake_gpus: int = 0,
         shared: Callable[[Kind], Informer] | None = None,
     ) -> None:
@@ -35,7 +38,7 @@ class MachineSurroundings:
         self.addressed_services: Callable[[str], Sequence[Object]] | None = table.with_address
         self._recorder = EventRecorder(client, "service-proxy")
         self._hosts = Hosts(table, str(data_dir), client, shared(POD) if shared else None)
-        self._proxy = ServiceProxy(table, self._recorder, api)
+        self._proxy = ServiceProxy(table, self._recorder, api, sockets)
         # A node that is said to have GPUs which the machine has not is a node for trying out scheduling.
         asked = sum(share.gpus or 0 for share in shares)
         found = devices.discover(fake_gpus)
@@ -76,6 +79,10 @@ class MachineSurroundings:
 
     async def hosts_file(self, pod: Object, address: str) -> str:
         return self._hosts.file_for(pod)
+
+    async def connect(self, namespace: str, service: str, port: int) -> socket.socket:
+        """To a pod behind a service, verified. Raises OSError."""
+        return await self._proxy.connect((namespace, service), port)
 
     def api_address(self) -> tuple[str, int] | None:
         return self._proxy.api_address()

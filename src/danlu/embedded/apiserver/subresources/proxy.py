@@ -1,13 +1,15 @@
 """`pods|services|nodes/NAME/proxy/PATH`: HTTP and WebSocket through the API server to what runs in the cluster.
 
 NAME may be `[SCHEME:]NAME[:PORT]`. Who asks is known to the API server and stays its secret: neither the token nor the
-client's host is passed on.
+client's host is passed on. What is passed on may be secret, too (a notebook's token): connections are made by
+`Server.connect`, which sees to it that the pod is what answers at its address.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from danlu.meta.kind import Kind, Object
 
 if TYPE_CHECKING:
     import aiohttp
+    from yarl import URL
 
 NOT_PASSED_ON = frozenset(
     ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
@@ -38,6 +41,7 @@ class Target:
     scheme: str
     addresses: tuple[str, ...]  # tried in this order
     port: int
+    pod_uid: str = ""  # the pod that is meant, where it is known
 
 
 async def handle(call: Call) -> Response | StreamResponse:
@@ -64,31 +68,24 @@ async def stream(call: Call, scope: Any, receive: Any, send: Any) -> None:
 
     prefix, path = call.target.before, call.target.below
     target = _target(call)
-    socket = Socket(scope, receive, send)
+    browser = Socket(scope, receive, send)
     headers = _request_headers(call, prefix)
-    async with _client() as client:
-        address = target.addresses[0]
-        problem: OSError | None = None
-        for address in target.addresses:
-            url = f"{target.scheme}://{_host(address)}:{target.port}{path or '/'}{_query(call)}"
-            try:
-                # The backend is asked first: its choice of protocol is ours, and its refusal, too.
-                upstream = await client.ws_connect(
-                    url, protocols=socket.offered, headers=headers, max_msg_size=0, autoping=True, ssl=False
-                )
-                break
-            except aiohttp.ClientConnectorError as error:
-                problem = error.os_error
-            except aiohttp.ClientError as error:
-                raise ServiceUnavailable(f"error trying to reach service: {error}") from error
-        else:
-            raise ServiceUnavailable(
-                f"error trying to reach service: dial tcp {address}:{target.port}: connect: {plain_words(problem)}"
+    async with _client(call, target) as client:
+        try:
+            # The backend is asked first: its choice of protocol is ours, and its refusal, too.
+            upstream = await client.ws_connect(
+                _url(target, f"{path or '/'}{_query(call)}"),
+                protocols=browser.offered,
+                headers=headers,
+                max_msg_size=0,
+                autoping=True,
             )
+        except aiohttp.ClientError as error:
+            raise _unreached(target, error) from error
         async with upstream:
-            await socket.accept(upstream.protocol or "")
+            await browser.accept(upstream.protocol or "")
             coming = asyncio.create_task(_to_backend(receive, upstream))
-            going = asyncio.create_task(_to_client(upstream, socket))
+            going = asyncio.create_task(_to_client(upstream, browser))
             try:
                 await asyncio.wait({coming, going}, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -96,7 +93,7 @@ async def stream(call: Call, scope: Any, receive: Any, send: Any) -> None:
                     task.cancel()
                 await asyncio.gather(coming, going, return_exceptions=True)
             code = upstream.close_code or NORMAL
-            await socket.close(code if code in (NORMAL, 1001, 1002, 1003) or code >= 3000 else NORMAL)
+            await browser.close(code if code in (NORMAL, 1001, 1002, 1003) or code >= 3000 else NORMAL)
 
 
 async def _to_backend(receive: Any, upstream: aiohttp.ClientWebSocketResponse) -> None:
@@ -108,14 +105,14 @@ async def _to_backend(receive: Any, upstream: aiohttp.ClientWebSocketResponse) -
     await upstream.close()
 
 
-async def _to_client(upstream: aiohttp.ClientWebSocketResponse, socket: Socket) -> None:
+async def _to_client(upstream: aiohttp.ClientWebSocketResponse, browser: Socket) -> None:
     import aiohttp
 
     async for message in upstream:
         if message.type == aiohttp.WSMsgType.BINARY:
-            await socket.send(message.data)
+            await browser.send(message.data)
         elif message.type == aiohttp.WSMsgType.TEXT:
-            await socket.send_text(message.data)
+            await browser.send_text(message.data)
 
 
 # -- where to
@@ -158,7 +155,7 @@ def _pod(call: Call, scheme: str, name: str, port: str) -> Target:
     address = pod.get("status", {}).get("podIP")
     if not address:
         raise BadRequest("address not allowed")
-    return Target(scheme, tuple(dict.fromkeys((address, "127.0.0.1"))), number)
+    return Target(scheme, tuple(dict.fromkeys((address, "127.0.0.1"))), number, pod["metadata"]["uid"])
 
 
 def _service(call: Call, scheme: str, name: str, port: str) -> Target:
@@ -179,13 +176,13 @@ def _service(call: Call, scheme: str, name: str, port: str) -> Target:
     found = _endpoints(call, name, wanted)
     if not found:
         raise ServiceUnavailable(f'no endpoints available for service "{call.name}"')
-    address, number = random.choice(found)
-    return Target(scheme, (address,), number)
+    address, number, pod_uid = random.choice(found)
+    return Target(scheme, (address,), number, pod_uid)
 
 
-def _endpoints(call: Call, service: str, port_name: str) -> list[tuple[str, int]]:
-    """Ready addresses of the service with the port's number there."""
-    found: list[tuple[str, int]] = []
+def _endpoints(call: Call, service: str, port_name: str) -> list[tuple[str, int, str]]:
+    """Ready addresses of the service, with the port's number and the uid of the pod there ("" if it is none)."""
+    found: list[tuple[str, int, str]] = []
     store = call.server.store
     for stored in store.scan("endpointslices.discovery.k8s.io", call.namespace):
         if stored.labels.get(SERVICE_NAME_LABEL) != service:
@@ -196,15 +193,22 @@ def _endpoints(call: Call, service: str, port_name: str) -> list[tuple[str, int]
                 continue
             for endpoint in slice_.get("endpoints") or []:
                 if (endpoint.get("conditions") or {}).get("ready") is not False:
-                    found += [(address, int(port["port"])) for address in endpoint.get("addresses") or []]
+                    uid = _pod_uid(endpoint)
+                    found += [(address, int(port["port"]), uid) for address in endpoint.get("addresses") or []]
     if found:
         return found
     written_by_hand = store.get("endpoints", call.namespace, service)
     for subset in (written_by_hand.obj.get("subsets") or []) if written_by_hand is not None else []:
         for port in subset.get("ports") or []:
             if (port.get("name") or "") == port_name:
-                found += [(address["ip"], int(port["port"])) for address in subset.get("addresses") or []]
+                addresses = subset.get("addresses") or []
+                found += [(address["ip"], int(port["port"]), _pod_uid(address)) for address in addresses]
     return found
+
+
+def _pod_uid(endpoint: Object) -> str:
+    target = endpoint.get("targetRef") or {}
+    return str(target.get("uid") or "") if target.get("kind") == "Pod" else ""
 
 
 # -- the request and its answer
@@ -219,13 +223,39 @@ def _host(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def _client() -> aiohttp.ClientSession:
+def _url(target: Target, path_and_query: str) -> URL:
+    from yarl import URL
+
+    return URL(f"{target.scheme}://{_host(target.addresses[0])}:{target.port}{path_and_query}", encoded=True)
+
+
+def _client(call: Call, target: Target) -> aiohttp.ClientSession:
     import aiohttp
+
+    from danlu.dialing import Dialer
+
+    async def dial(_host: str, port: int) -> socket.socket:
+        return await call.server.connect(target.addresses, port, target.pod_uid)
 
     timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS)
     return aiohttp.ClientSession(
-        timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=CHUNK
+        connector=Dialer(dial),
+        timeout=timeout,
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        read_bufsize=CHUNK,
     )
+
+
+def _unreached(target: Target, error: Exception) -> ServiceUnavailable:
+    import aiohttp
+
+    if isinstance(error, aiohttp.ClientConnectorError):
+        problem = plain_words(error.os_error)
+        return ServiceUnavailable(
+            f"error trying to reach service: dial tcp {target.addresses[0]}:{target.port}: connect: {problem}"
+        )
+    return ServiceUnavailable(f"error trying to reach service: {error}")
 
 
 def _request_headers(call: Call, prefix: str) -> dict[str, str]:
@@ -238,39 +268,25 @@ def _request_headers(call: Call, prefix: str) -> dict[str, str]:
 
 async def _ask(call: Call, target: Target, path: str) -> tuple[aiohttp.ClientResponse, aiohttp.ClientSession]:
     import aiohttp
-    from yarl import URL
 
     prefix = call.target.before
-    client = _client()
-    problem: OSError | None = None
-    address = target.addresses[0]
+    client = _client(call, target)
     try:
-        for address in target.addresses:
-            url = URL(f"{target.scheme}://{_host(address)}:{target.port}{path}", encoded=True)
-            try:
-                answer = await client.request(
-                    call.method,
-                    url,
-                    headers=_request_headers(call, prefix),
-                    data=call.body or None,
-                    allow_redirects=False,
-                    ssl=False,
-                    skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
-                )
-            except aiohttp.ClientConnectorError as error:
-                problem = error.os_error
-                continue
-            return answer, client
+        answer = await client.request(
+            call.method,
+            _url(target, path),
+            headers=_request_headers(call, prefix),
+            data=call.body or None,
+            allow_redirects=False,
+            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+        )
+        return answer, client
     except (aiohttp.ClientError, TimeoutError) as error:
         await client.close()
-        raise ServiceUnavailable(f"error trying to reach service: {error}") from error
+        raise _unreached(target, error) from error
     except BaseException:
         await client.close()
         raise
-    await client.close()
-    raise ServiceUnavailable(
-        f"error trying to reach service: dial tcp {address}:{target.port}: connect: {plain_words(problem)}"
-    )
 
 
 def _answer_headers(answer: aiohttp.ClientResponse, prefix: str, target: Target) -> dict[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
@@ -15,6 +16,30 @@ from danlu.errors import BadRequest, NotFound, ServiceUnavailable
 from danlu.meta.kind import Object
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE = range(5)
+
+
+class Connect(Protocol):
+    """Makes connections to pods. Raises OSError; what is sent reaches the pod that is meant, or nobody."""
+
+    async def __call__(self, hosts: Sequence[str], port: int, pod_uid: str = "") -> socket.socket:
+        """To the first of `hosts` that answers. Without `pod_uid` the address says which pod, if it is one's."""
+        ...
+
+
+async def plain_connection(hosts: Sequence[str], port: int, pod_uid: str = "") -> socket.socket:
+    """Where no node runs: what answers is taken for what is meant."""
+    loop = asyncio.get_running_loop()
+    problem: OSError | None = None
+    for host in hosts:
+        made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        made.setblocking(False)
+        try:
+            await loop.sock_connect(made, (host, port))
+            return made
+        except OSError as error:
+            made.close()
+            problem = problem or error
+    raise problem or ConnectionRefusedError("connection refused")
 
 
 class Session(Protocol):
