@@ -247,7 +247,9 @@ def test_images_are_listed_built_and_removed(danlu: Danlu) -> None:
     assert said == f"{context}/Dockerfile: line 2: FRY is not a Dockerfile instruction"
     (context / "Dockerfile").write_text("FROM python\n")
     (danlu.data / "images.yaml").write_text("images: [")
-    assert "images.yaml is not valid YAML: yaml: line " in refused(danlu, "images", "build", "-t", "x", str(context), *data)
+    assert "images.yaml is not valid YAML: yaml: line " in refused(
+        danlu, "images", "build", "-t", "x", str(context), *data
+    )
 
 
 # -- kubeconfig
