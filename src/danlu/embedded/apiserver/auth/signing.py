@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from danlu.embedded.apiserver.auth.certificates import BACKDATED, LEAF_LIFE, KeyPair
+from danlu.embedded.apiserver.auth.certificates import LEAF_LIFE, KeyPair
 
 if TYPE_CHECKING:
     from cryptography import x509
+
+
+BACKDATED = 5 * 60  # seconds; as kube-controller-manager does: the life that was asked for may be an hour
 
 
 class BadCertificateRequest(ValueError):
