@@ -16,7 +16,8 @@ ApiError
 ├── TooManyRequests       429
 ├── InternalError         500
 ├── ServiceUnavailable    503
-└── Timeout               504
+├── Timeout               504
+└── InsufficientStorage   507   the store has no room; deletes work
 """
 
 from __future__ import annotations
@@ -154,6 +155,10 @@ class ServiceUnavailable(ApiError):
 
 class Timeout(ApiError):
     code, reason = 504, "Timeout"
+
+
+class InsufficientStorage(ApiError):
+    code, reason = 507, "InsufficientStorage"
 
 
 BY_REASON: dict[str, type[ApiError]] = {leaf.reason: leaf for leaf in ApiError.__subclasses__()}

@@ -28,6 +28,17 @@ class NodeShare:
 
 
 @dataclass(slots=True)
+class SpaceSettings:
+    """Room for the store on its disk; see `embedded/storage/space.py`. A small disk gives less."""
+
+    # bytes kept for the store when the disk is full, at most a sixteenth of the disk, and as many in its files: some
+    # thousand deletes, each a few pages in the write-ahead log (16 MiB between two checkpoints), then in the database
+    reserve: int = 32 << 20
+    least_free: int = 32 << 20  # bytes left on the disk, at most 1/32 of it: below, nothing is created any more
+    quota: int = 2 << 30  # bytes of the store itself; etcd's own default (--quota-backend-bytes)
+
+
+@dataclass(slots=True)
 class ClusterSettings:
     data_dir: Path = field(default_factory=default_home)
     host: str = "127.0.0.1"  # loopback: what runs on this machine is the business of no other
@@ -41,4 +52,5 @@ class ClusterSettings:
         20_000  # in the cluster; each takes some 30 KB of the server's memory. Finished ones go from 12,500 on
     )
     max_pods_per_namespace: int = 10_000  # so that one project cannot use up what all have
+    space: SpaceSettings = field(default_factory=SpaceSettings)
     fake_gpus: int = 0  # for trying out scheduling on a machine without GPUs

@@ -78,8 +78,9 @@ def test_one_that_is_dying_is_waited_for(directory: DataDirectory) -> None:
 
 def test_files_of_the_wrong_form_are_nobody(directory: DataDirectory) -> None:
     for text in ("", "{", "[]", '{"pid": "x"}', '{"pid": 1}'):
-        (directory.root / "running.json").write_text(text)
-        assert Running.read(directory.root / "running.json") is None
+        (directory.root / "danlu.lock").write_text(text)
+        with (directory.root / "danlu.lock").open() as lock:
+            assert Running.read(lock.fileno()) is None
 
 
 def test_what_cannot_be_a_data_directory(tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ DATA/console.json   {"token", "key", "port", "appsPort", "pid"}, for its owner's
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
-from danlu.embedded.apiserver.auth.certificates import write_private
+from danlu.embedded import private_files
+
+log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 
@@ -26,7 +29,13 @@ class ConsoleFile:
         return found if isinstance(found, dict) else {}
 
     def write(self, content: dict[str, Any]) -> None:
-        write_private(self._path, json.dumps(content).encode())
+        """A full disk keeps what was there: the console works, and only `danlu status` does not know its link."""
+        try:
+            private_files.write(self._path, json.dumps(content).encode())
+        except OSError as error:
+            if not private_files.is_full(error):
+                raise
+            log.warning("%s could not be written: %s", self._path, error.strerror)
 
 
 def link(root: Path, pid: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import ssl
 import urllib.request
 from typing import Any
@@ -40,8 +41,10 @@ def facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
 
     found: dict[str, Any] = {"state": "running" if holder else "not running; `danlu up` starts it"}
     if holder:
-        healthy = _healthy(directory, holder.url)
-        found["state"] = "running" if healthy else "running, but its API does not answer"
+        said = _health(directory, holder.url)
+        found["state"] = "running" if said else "running, but its API does not answer"
+        if "alarm:NOSPACE" in said:
+            found["alarm"] = _alarm(directory)
         found |= {"url": holder.url, "console": link(directory.root, holder.pid) or "none (--no-console)"}
         found |= {"pid": holder.pid, "since": holder.started, "version": holder.version}
     found["data"] = str(directory.root)
@@ -56,14 +59,23 @@ def facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
     return found
 
 
-def _healthy(directory: DataDirectory, url: str) -> bool:
+def _alarm(directory: DataDirectory) -> str:
+    free = shutil.disk_usage(directory.root).free / (1 << 20)
+    return (
+        f"NOSPACE: the store has no room to grow ({free:.0f} MiB free on its disk); nothing is created until there is "
+        "some: delete objects (deletes work), or free disk space"
+    )
+
+
+def _health(directory: DataDirectory, url: str) -> str:
+    """What the API says of itself; "" when it does not answer."""
     try:
         config = manifests.load(directory.kubeconfig.read_bytes())[0]
         authority = config["clusters"][0]["cluster"]["certificate-authority-data"]
         import base64
 
         context = ssl.create_default_context(cadata=base64.b64decode(authority).decode())
-        with urllib.request.urlopen(f"{url}/readyz", context=context, timeout=5) as answer:
-            return bool(answer.status == 200)
+        with urllib.request.urlopen(f"{url}/readyz?verbose", context=context, timeout=5) as answer:
+            return str(answer.read().decode(errors="replace"))
     except (OSError, ValueError, KeyError):
-        return False
+        return ""

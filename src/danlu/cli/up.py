@@ -19,12 +19,13 @@ import sys
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from danlu import __version__
 from danlu.cli.main import SHOW_TRACEBACK, CommandError, UsageError
 from danlu.cli.place import data_directory
 from danlu.cli.shares import parse_nodes
+from danlu.embedded import private_files
 from danlu.embedded.storage import DataDirectoryError
 from danlu.settings import ClusterSettings, default_home
 
@@ -33,8 +34,12 @@ if TYPE_CHECKING:
     from danlu.embedded.cluster import Cluster
     from danlu.runtime.manager import Manager
 
+log = logging.getLogger("danlu.up")
+
 Report = Callable[[dict[str, Any]], None]
 READY_SECONDS = 60
+STOP_MARGIN_S = 30.0  # beyond the pods' own grace
+LOG_BYTES = 10 << 20  # of danlu.log; a longer one is put aside at the next start
 # What danlu and its helpers make is their owner's alone; what pods are to see is opened on purpose where it is made.
 UMASK = 0o077
 
@@ -182,11 +187,21 @@ async def _serve(settings: ClusterSettings, report: Report, console_port: int | 
     keep_pods = asked == {signal.SIGHUP}
     if sys.stdout.isatty() and not keep_pods:
         print("stopping; pods end within their grace periods (Ctrl-C again leaves them running)", flush=True)
+    patience = STOP_MARGIN_S + (0.0 if keep_pods else cluster.longest_grace_s())
+    ending = asyncio.create_task(_stop(cluster, platform, console, keep_pods))
+    done, _ = await asyncio.wait({ending}, timeout=patience)
+    if not done:  # whatever it waits for: what is acknowledged is on the disk, and `danlu down` ends
+        log.error("it has not stopped within %.0f s and ends now", patience)
+        os._exit(1)
+    ending.result()
+    return 0
+
+
+async def _stop(cluster: Cluster, platform: Manager, console: EmbeddedConsole | None, keep_pods: bool) -> None:
     if console is not None:
         await console.stop()
     await platform.stop()
     await cluster.stop(stop_pods=not keep_pods)
-    return 0
 
 
 async def _start(cluster: Cluster, console_port: int | None) -> tuple[Manager, EmbeddedConsole | None]:
@@ -227,7 +242,8 @@ def _reporter(arguments: argparse.Namespace) -> Report:
             with os.fdopen(arguments.ready_fd, "w") as pipe:
                 json.dump(outcome, pipe)
         elif "lines" in outcome:
-            print("\n".join(outcome["lines"]), flush=True)
+            with contextlib.suppress(OSError):  # into a file on a full disk
+                print("\n".join(outcome["lines"]), flush=True)
 
     return report
 
@@ -240,10 +256,10 @@ def _detach(arguments: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     read_end, write_end = os.pipe()
     command = [sys.executable, "-m", "danlu", *sys.argv[1:], "--ready-fd", str(write_end)]
-    with directory.log.open("ab") as log:
+    with _open_log(directory.log) as output:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(write_end,), start_new_session=True,
-            env={**os.environ, SHOW_TRACEBACK: "1"},
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, pass_fds=(write_end,),
+            start_new_session=True, env={**os.environ, SHOW_TRACEBACK: "1"},
         )  # fmt: skip
     os.close(write_end)
     outcome = _wait(child, read_end)
@@ -253,6 +269,18 @@ def _detach(arguments: argparse.Namespace) -> int:
         raise CommandError(str(outcome["error"]))
     print("\n".join(outcome["lines"]))
     return 0
+
+
+def _open_log(path: Path) -> BinaryIO:
+    with contextlib.suppress(OSError):
+        if path.stat().st_size > LOG_BYTES:
+            path.replace(path.with_name(path.name + ".1"))
+    try:
+        return path.open("ab")
+    except OSError as error:
+        if not private_files.is_full(error):
+            raise
+        return open(os.devnull, "ab")  # it starts, so that room can be made
 
 
 def _wait(child: subprocess.Popen[bytes], read_end: int) -> dict[str, Any] | None:

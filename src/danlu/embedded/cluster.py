@@ -37,7 +37,7 @@ from danlu.embedded.apiserver.request import User
 from danlu.embedded.apiserver.server import Server
 from danlu.embedded.builtin import BUILTINS
 from danlu.embedded.datadir import DataDirectory, Running
-from danlu.embedded.storage import Quarantine, SqliteJournal, Store
+from danlu.embedded.storage import Quarantine, Space, SqliteJournal, Store
 from danlu.meta import clock
 from danlu.meta.wellknown import POD
 from danlu.runtime.manager import Manager
@@ -52,6 +52,7 @@ log = logging.getLogger("danlu.cluster")
 
 ADMIN = "kubernetes-admin"
 MASTERS = "system:masters"
+SPACE_EVERY_S = 2.0  # one system call; a pod writes some GB meanwhile, which the reserve does not care about
 CERTIFICATES_EVERY_S = 10.0  # a few comparisons; so long are they useless after the clock was set
 
 
@@ -75,7 +76,10 @@ class Cluster:
             self._parts.callback(self._socket.close)
             await self._start_api(self._socket)
             await self._start_parts()
-            self._keeping = asyncio.create_task(self._keep_certificates(), name="certificates")
+            self._keeping = [
+                asyncio.create_task(self._keep_certificates(), name="certificates"),
+                asyncio.create_task(self._keep_room(), name="space"),
+            ]
             self._parts.push_async_callback(self._stop_keeping)
         except BaseException:
             await self._parts.aclose()
@@ -99,8 +103,11 @@ class Cluster:
         findings = pkidamage.check(directory.certificates, quarantine)
         self.certificates = certificates = Certificates(directory.certificates)
         pair, admin = self._ensure_certificates()
-        journal = SqliteJournal(directory.database)
-        self.store = store = Store(journal)
+        self.space = Space(directory.database, settings.space)
+        self.space.open()
+        self._parts.callback(self.space.close)
+        journal = SqliteJournal(directory.database, space=self.space)
+        self.store = store = Store(journal, self.space)
         store.start()
         self._parts.push_async_callback(store.close)
         self.server = self._make_server(store, certificates)
@@ -142,6 +149,17 @@ class Cluster:
                 log.warning("certificates were made again; %s has the new ones", self.directory.kubeconfig)
             except (OSError, ValueError) as error:
                 log.warning("certificates could not be made again: %s; another try soon", error)
+
+    async def _keep_room(self) -> None:
+        """Looks at the disk; what changes is told to the nodes, whose condition and events say so."""
+        told = ""
+        while True:
+            with contextlib.suppress(OSError):
+                await asyncio.to_thread(self.space.check)
+            if self.space.alarm != told and self.settings.run_node:
+                told = self.space.alarm
+                self.agent.disk_alarm_changed(told)
+            await asyncio.sleep(SPACE_EVERY_S)
 
     def _make_server(self, store: Store, certificates: Certificates) -> Server:
         registry = Registry(BUILTINS)
@@ -225,6 +243,7 @@ class Cluster:
             sockets=sockets,
             port=port,
             pods=shared(POD) if shared else None,
+            disk_alarm=lambda: self.space.alarm,
         )
         self._parts.push_async_callback(self._stop_agent)
         await self.agent.start()
@@ -260,6 +279,10 @@ class Cluster:
             facts["pods"] = self.agent.capabilities.reason
         return facts
 
+    def longest_grace_s(self) -> float:
+        """For how long stopping may have to wait for pods."""
+        return self.agent.longest_grace_s() if self.settings.run_node else 0.0
+
     async def _stop_agent(self) -> None:
         await self.agent.stop(kill_pods=self._stop_pods)
 
@@ -268,8 +291,9 @@ class Cluster:
         await self._parts.aclose()
 
     async def _stop_keeping(self) -> None:
-        self._keeping.cancel()
-        await asyncio.gather(self._keeping, return_exceptions=True)
+        for task in self._keeping:
+            task.cancel()
+        await asyncio.gather(*self._keeping, return_exceptions=True)
 
 
 def _load_parts() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import time
 from collections.abc import Sequence
@@ -16,7 +17,10 @@ from danlu.embedded.node.procfs import start_time
 from danlu.embedded.storage import DataDirectoryError
 from danlu.runtime.setaside import Entry
 
+log = logging.getLogger(__name__)
+
 DYING_SECONDS = 10.0
+LOCK_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +33,10 @@ class Running:
     version: str
 
     @classmethod
-    def read(cls, path: Path) -> Running | None:
+    def read(cls, lock: int) -> Running | None:
+        """As the lock file says."""
         try:
-            said: dict[str, Any] = json.loads(path.read_text())
+            said: dict[str, Any] = json.loads(os.pread(lock, LOCK_BYTES, 0))
             return cls(int(said["pid"]), str(said["url"]), str(said["started"]), str(said["version"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -47,7 +52,6 @@ class DataDirectory:
         self.volumes = self.root / "volumes"
         self.quarantine = self.root / "quarantine"
         self._lock_path = self.root / "danlu.lock"
-        self._running_path = self.root / "running.json"
         self._port_path = self.root / "port"
         self._set_aside_path = self.root / "set-aside.json"
         self._lock: int | None = None
@@ -94,7 +98,7 @@ class DataDirectory:
         lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         ends = time.monotonic() + DYING_SECONDS
         while not _locked(lock):
-            holder = Running.read(self._running_path)
+            holder = Running.read(lock)
             # After kill -9 the files stay open until the process's last thread is back from the disk.
             if holder and not start_time(holder.pid) and time.monotonic() < ends:
                 time.sleep(0.02)
@@ -105,11 +109,21 @@ class DataDirectory:
                 f"already running on {self.root} ({who}); `danlu down` stops it, --data-dir chooses another place"
             )
         self._lock = lock
+        self._say({})
 
     def describe(self, running: Running) -> None:
         """Leaves word for `danlu status`, `danlu down` and a second `danlu up`."""
-        said = {"pid": running.pid, "url": running.url, "started": running.started, "version": running.version}
-        private_files.write(self._running_path, json.dumps(said).encode())
+        self._say({"pid": running.pid, "url": running.url, "started": running.started, "version": running.version})
+
+    def _say(self, said: dict[str, Any]) -> None:
+        """In the lock file itself, always as long: a full disk has that block already."""
+        assert self._lock is not None
+        try:
+            os.pwrite(self._lock, json.dumps(said).encode().ljust(LOCK_BYTES), 0)
+        except OSError as error:
+            if not private_files.is_full(error):  # the first time it needs the block
+                raise
+            log.warning("%s could not be written: %s", self._lock_path, error.strerror)
 
     @property
     def last_port(self) -> int:
@@ -121,7 +135,17 @@ class DataDirectory:
         return port if 0 < port < 65536 else 0
 
     def remember_port(self, port: int) -> None:
-        private_files.write(self._port_path, f"{port}\n".encode())
+        if port != self.last_port:
+            self._write_if_room(self._port_path, f"{port}\n")
+
+    def _write_if_room(self, path: Path, text: str) -> None:
+        """What a start can do without: a full disk must not prevent it."""
+        try:
+            private_files.write(path, text.encode())
+        except OSError as error:
+            if not private_files.is_full(error):
+                raise
+            log.warning("%s could not be written: %s", path, error.strerror)
 
     def read_set_aside(self) -> list[Entry]:
         """What the controllers of the last start have set aside, or of the one that runs. A file that cannot be read
@@ -135,14 +159,11 @@ class DataDirectory:
         if not entries:
             self._set_aside_path.unlink(missing_ok=True)
             return
-        partial = self._set_aside_path.with_suffix(".new")
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            json.dump([asdict(entry) for entry in entries], file, indent=2)
-        partial.replace(self._set_aside_path)
+        self._write_if_room(self._set_aside_path, json.dumps([asdict(entry) for entry in entries], indent=2))
 
     def release(self) -> None:
-        self._running_path.unlink(missing_ok=True)
         if self._lock is not None:
+            self._say({})
             os.close(self._lock)
             self._lock = None
 
@@ -156,7 +177,7 @@ class DataDirectory:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return None
         except OSError:
-            return Running.read(self._running_path) or Running(0, "", "", "")
+            return Running.read(lock) or Running(0, "", "", "")
         finally:
             os.close(lock)
 

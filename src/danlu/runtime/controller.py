@@ -176,7 +176,7 @@ class Controller:
             return DONE
         try:
             outcome = await self._reconcile(request)
-        except (errors.Conflict, errors.ServiceUnavailable, errors.Timeout) as error:
+        except (errors.Conflict, errors.ServiceUnavailable, errors.Timeout, errors.InsufficientStorage) as error:
             # Whether the API can be reached is told in one place for all objects, not once for each.
             self.queue.add_failed(request)
             log.debug("%s: %s: %s; again", self.name, request, error, extra=self._about(request))

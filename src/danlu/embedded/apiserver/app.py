@@ -78,7 +78,10 @@ async def healthy(call: Call) -> Response:
         return page_not_found()
     if call.query.flag("verbose"):
         page = path.strip("/").split("/")[0]
-        return Response.text(f"[+]ping ok\n[+]log ok\n[+]etcd ok\n{page} check passed\n")
+        space = call.server.store.space
+        # The store answers, so this is no failure; whoever looks is told, as `etcdctl alarm list` would.
+        alarm = " (alarm:NOSPACE)" if space is not None and space.alarm else ""
+        return Response.text(f"[+]ping ok\n[+]log ok\n[+]etcd ok{alarm}\n{page} check passed\n")
     return Response.text("ok")
 
 

@@ -26,8 +26,9 @@ import signal
 import time
 from pathlib import Path
 
+from danlu.embedded import private_files
 from danlu.embedded.node import wire
-from danlu.embedded.node.processes import LOST, LOST_MESSAGE, Container, Containers, connect, read_exit, write_whole
+from danlu.embedded.node.processes import LOST, LOST_MESSAGE, Container, Containers, connect, read_exit
 from danlu.embedded.node.procfs import boot_id, start_time
 from danlu.embedded.node.shim import Exit
 
@@ -142,7 +143,7 @@ def _close(container: Container) -> Exit:
         "started_at": container.started_at,
         "finished_at": time.time(),
     }
-    write_whole(container.folder / "exit.json", ended)
+    private_files.fill(container.folder / "exit.json", json.dumps(ended).encode())
     return ended
 
 

@@ -17,7 +17,7 @@ from danlu import errors
 from danlu.client.client import Client
 from danlu.client.informer import DELETED, Informer
 from danlu.embedded import permissions
-from danlu.embedded.node import adoption, eviction, machine, nodeobject, status, volumes
+from danlu.embedded.node import adoption, eviction, machine, nodeobject, reclaim, status, volumes
 from danlu.embedded.node.admission import refusal
 from danlu.embedded.node.context import Devices, NodeContext
 from danlu.embedded.node.images import Catalogue
@@ -89,10 +89,12 @@ class Agent:
         sockets: PodSockets | None = None,
         port: int = 0,
         pods: Informer | None = None,
+        disk_alarm: Callable[[], str] = lambda: "",
     ) -> None:
         """`port` is where the API of this machine listens, for the Node's daemonEndpoints.
 
-        `pods` is an informer of all pods that others keep; without it each node has its own.
+        `pods` is an informer of all pods that others keep; without it each node has its own. `disk_alarm` says why the
+        store has no room, or nothing.
         """
         self.client = client
         self.data_dir = data_dir
@@ -112,6 +114,9 @@ class Agent:
         self._tasks: set[asyncio.Task[None]] = set()
         self._nodes: dict[str, Object] = {}  # as the API answered last
         self._pressures: dict[str, float] = {}  # condition -> when it was last seen
+        self._disk_alarm = disk_alarm
+        self._look_now = asyncio.Event()
+        self._next_look_at_logs = 0.0
         self._stopped = False
 
     @property
@@ -159,6 +164,9 @@ class Agent:
         await asyncio.gather(*(context.recorder.stop() for context in self._contexts.values()))
         await self.containers.close()
         await self.spawner.stop()
+
+    def longest_grace_s(self) -> float:
+        return max((worker.grace_s for worker in self.workers.values()), default=0.0)
 
     async def _kill_all(self) -> None:
         """Every pod's containers end with their grace. Pods that would be restarted are, at the next start."""
@@ -332,6 +340,8 @@ class Agent:
                 self._begin(worker.pod, worker.context)  # the disk tells the new one what the old one did
                 return
         self.workers.pop(worker.uid, None)
+        if eviction.DISK_PRESSURE in self._pressures:
+            self._look_now.set()  # what it had on the disk can be taken now
         if worker.is_removed:
             await self._remove_traces(worker.uid)
 
@@ -386,9 +396,24 @@ class Agent:
 
     # -- the machine
 
+    def disk_alarm_changed(self, alarm: str) -> None:
+        """The store ran out of room, or has some again ("")."""
+        for offer in self.offers:
+            recorder = self._contexts[offer.name].recorder
+            if alarm:
+                text = f"alarm NOSPACE: {alarm}; nothing is created until there is room: deletes work"
+                recorder.event(self._nodes[offer.name], "Warning", "DatabaseSpaceExceeded", text)
+            else:
+                text = "there is room for the store again"
+                recorder.event(self._nodes[offer.name], "Normal", "DatabaseSpaceRecovered", text)
+        self._look_now.set()
+
     async def _look_after_machine(self) -> None:
         while True:
-            await asyncio.sleep(self.settings.eviction_period_s)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.settings.eviction_period_s):
+                    await self._look_now.wait()
+            self._look_now.clear()
             try:
                 await self._check_machine()
             except Exception:
@@ -400,13 +425,49 @@ class Agent:
             problem = await asyncio.to_thread(eviction.outgrown, worker)
             if problem:
                 self._evict(worker, problem)
-        found = eviction.shortages(self.settings, machine.memory_available(), machine.disk(self.data_dir))
-        await self._set_pressures({shortage.pressure for shortage in found})
+        await self._bound_logs()
+        found = self._shortages()
+        await self._set_pressures(
+            {shortage.pressure for shortage in found} | ({eviction.DISK_PRESSURE} if self._disk_alarm() else set())
+        )
+        if any(shortage.pressure == eviction.DISK_PRESSURE for shortage in found):
+            await self._reclaim(found[-1].resource)
+            found = self._shortages()
         if found:
             sizes = await asyncio.to_thread(self._sizes, running, found[0].pressure)
             victim = eviction.choose(running, sizes, found[0].resource)
             if victim is not None:
                 self._evict(victim, eviction.message(found[0], victim, sizes[victim.uid]))
+
+    def _shortages(self) -> list[eviction.Shortage]:
+        return eviction.shortages(self.settings, machine.memory_available(), machine.disk(self.data_dir))
+
+    def _ended(self) -> set[str]:
+        """Pods that are over and still known: nobody runs in what they have on the disk."""
+        informers = self._informers if self._pods is None else [self._pods]
+        known = (pod for informer in informers for pod in informer.list() if status.is_terminal(pod))
+        return {pod["metadata"]["uid"] for pod in known} - {w.uid for w in self.workers.values() if w.running}
+
+    async def _reclaim(self, resource: str) -> None:
+        """What nobody needs goes first, and only as much of it as is needed: see `reclaim`."""
+        ended = self._ended()
+        for step in reclaim.STEPS:
+            before = machine.disk(self.data_dir).free
+            await asyncio.to_thread(step.take, self.data_dir, ended)
+            freed = machine.disk(self.data_dir).free - before
+            if freed > 0:
+                log.warning("the disk is short of %s: %d KiB of %s were removed", resource, freed // 1024, step.name)
+            if not any(shortage.pressure == eviction.DISK_PRESSURE for shortage in self._shortages()):
+                return
+
+    async def _bound_logs(self) -> None:
+        if time.monotonic() < self._next_look_at_logs:
+            return
+        self._next_look_at_logs = time.monotonic() + self.settings.status_s
+        most = min(self.settings.logs_in_all, machine.disk(self.data_dir).total // 10)
+        removed = await asyncio.to_thread(reclaim.bound_logs, self.data_dir, most, self._ended())
+        if removed:
+            log.warning("logs were more than %d MiB in all: the oldest %d KiB are gone", most >> 20, removed // 1024)
 
     def _sizes(self, workers: Iterable[PodWorker], pressure: str) -> dict[str, int]:
         if pressure == eviction.MEMORY_PRESSURE:

@@ -37,13 +37,17 @@ def write(folder: str, payload: Payload, gid: int | None = None) -> bool:
     if current is not None and _same(f"{folder}/{current}", payload):
         return False
     version = f"..{time.strftime('%Y_%m_%d_%H_%M_%S', time.gmtime())}.{time.time_ns() % 1_000_000_000:09d}"
-    _make_folder(f"{folder}/{version}")
-    for path, file in payload.items():
-        _write_file(f"{folder}/{version}", path, file, gid)
-    with suppress(FileNotFoundError):
-        os.unlink(f"{folder}/{PENDING}")
-    os.symlink(version, f"{folder}/{PENDING}")
-    os.rename(f"{folder}/{PENDING}", f"{folder}/{DATA}")
+    try:
+        _make_folder(f"{folder}/{version}")
+        for path, file in payload.items():
+            _write_file(f"{folder}/{version}", path, file, gid)
+        with suppress(FileNotFoundError):
+            os.unlink(f"{folder}/{PENDING}")
+        os.symlink(version, f"{folder}/{PENDING}")
+        os.rename(f"{folder}/{PENDING}", f"{folder}/{DATA}")
+    except BaseException:  # a full disk: what was there stays, and half of the new content does not
+        shutil.rmtree(f"{folder}/{version}", ignore_errors=True)
+        raise
     _link_names(folder, {path.partition("/")[0] for path in payload})
     if current is not None:
         shutil.rmtree(f"{folder}/{current}", ignore_errors=True)

@@ -9,18 +9,23 @@ Order matters to those who read: what a namespace calls its own stands first, th
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from danlu.client.client import Client
 from danlu.client.informer import Informer
+from danlu.embedded import private_files
 from danlu.embedded.node.environment import hostname
 from danlu.embedded.node.servicetable import Key, ServiceTable
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import POD
 
+log = logging.getLogger(__name__)
+
 GATHER_SECONDS = 0.05
+RETRY_SECONDS = 2.0  # after a full disk
 DOMAIN = "cluster.local"
 HEAD = """\
 # Written by danlu: names of services and pods. Changes made here are lost.
@@ -132,10 +137,17 @@ class Hosts:
         self._changed = True
         return True
 
-    def _plan(self) -> None:
+    def _plan(self, seconds: float = GATHER_SECONDS) -> None:
         self._changed = True
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self._write_all)
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._write_planned)
+
+    def _write_planned(self) -> None:
+        try:
+            self._write_all()
+        except OSError as error:
+            log.warning("hosts files: %s; trying again", error)
+            self._plan(RETRY_SECONDS)
 
     # -- what is written
 
@@ -216,11 +228,19 @@ class Hosts:
         before = self._written.get(path)
         kept = len(before) if before is not None and text.startswith(before) else 0  # all of it is ASCII
         data = text[kept:].encode()
+        is_new = not os.path.exists(path)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
             os.fchmod(fd, 0o644)  # for whoever the pods run as, whatever our umask; the folder is closed
+            # All of the room first: half a file would be worse for those who have it bound than yesterday's.
+            private_files.try_to_allocate(fd, kept, len(data))
             os.pwrite(fd, data, kept)
             os.ftruncate(fd, kept + len(data))
+        except OSError as error:
+            if is_new or not private_files.is_full(error):
+                raise
+            self._plan(RETRY_SECONDS)
+            return
         finally:
             os.close(fd)
         self._written[path] = text

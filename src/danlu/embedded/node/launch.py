@@ -101,6 +101,7 @@ async def build(
         "stdin": bool(container.get("stdin")),
         "stdin_once": bool(container.get("stdinOnce")),
         "log": logs.path_for(context.data_dir, uid, name, attempt),
+        "log_limits": [context.settings.log_file_bytes, context.settings.log_file_bytes * context.settings.log_files],
         "memory_limit": memory_limit(container),
         "sandbox": box,
     }

@@ -31,8 +31,8 @@ CLOSED = 4  # flag: nothing follows, in this segment or another
 RECORD = struct.Struct("<QQ")
 FLAG_BITS = 3
 
-SEGMENT_BYTES = 10 * 1024 * 1024
-KEEP_BYTES = 1024 * 1024 * 1024  # for one run of one container; beyond it the oldest segments go
+SEGMENT_BYTES = 10 * 1024 * 1024  # kubelet's containerLogMaxSize
+KEEP_BYTES = 5 * SEGMENT_BYTES  # and containerLogMaxFiles: for one run of one container; beyond it the oldest go
 HOLD_BYTES = 16 * 1024
 HOLD_SECONDS = 0.5
 RECORD_EVERY_NS = 1_000_000  # bytes of one stream that come within a millisecond share a record
@@ -84,8 +84,15 @@ class LogWriter:
         self._last_time = 0
         self._lost = 0  # bytes that found no room on the disk
         self._data = self._index = -1
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        existing = segments(path)
+        self._closed = False
+        self._size = 0
+        self._number = 0
+        with suppress(OSError):  # a full disk: the container starts all the same, and `_write` tries again
+            self._begin()
+
+    def _begin(self) -> None:
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        existing = segments(self.path)
         self._number = existing[-1] if existing else 0
         self._open()
 
@@ -118,11 +125,14 @@ class LogWriter:
                 self._release(which)
 
     def close(self) -> None:
-        if self._data < 0:
+        if self._closed:
             return
         for which in (0, 1):
             if self._held[which]:
                 self._release(which)
+        self._closed = True
+        if self._data < 0:
+            return
         with suppress(OSError):
             self._record(CLOSED)
         os.close(self._data)
@@ -158,6 +168,8 @@ class LogWriter:
             self._rotate()
         view = memoryview(data)
         try:
+            if self._data < 0:
+                self._begin()
             self._record(flags)
             while view:
                 done = os.write(self._data, view)

@@ -50,6 +50,7 @@ DEADLINE = ("DeadlineExceeded", "Pod was active on the node longer than the spec
 SLOW_S = 0.15  # a pod that is not up by then says ContainerCreating meanwhile
 STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 LEAST_GRACE_S = 0.5  # for a container to end by itself even when it is given no time
+CONCLUDE_S = 5.0  # for the last words to the API when danlu itself is stopped
 
 
 class PodWorker:
@@ -75,6 +76,7 @@ class PodWorker:
         self._removed = False
         self._paused = False
         self.finished = asyncio.Event()
+        self._quiet = asyncio.Event()  # it was to stop, and nothing of it runs any more
 
     # -- what the agent tells
 
@@ -131,6 +133,7 @@ class PodWorker:
                 if self._paused:
                     await self.publisher.stop()
                 await self._end_all()
+                self._quiet.set()
             elif living.exception() is not None:
                 raise living.exception() or RuntimeError
             await self._conclude()
@@ -149,7 +152,13 @@ class PodWorker:
         """
         self._paused = not self._stop.is_set()
         self._stop.set()
-        await self.finished.wait()
+        ends = [asyncio.create_task(event.wait()) for event in (self._quiet, self.finished)]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        # Its processes are gone. What it still has to tell the API is told at the next start, if not within this:
+        # a store that takes no writes must not keep `danlu down` waiting.
+        await asyncio.wait(ends[1:], timeout=CONCLUDE_S)
+        for task in ends:
+            task.cancel()
 
     async def let_go(self) -> None:
         """`danlu up` ends and the pod goes on."""
@@ -330,6 +339,9 @@ class PodWorker:
             return
         except errors.ApiError as error:
             self._not_created(member, "CreateContainerConfigError", error.message)
+            return
+        except OSError as error:  # a full disk, most likely: it is tried again
+            self._not_created(member, "CreateContainerError", str(error))
             return
         except DeviceError as error:
             # kubelet would fail the pod; but the scheduler counted right, so the one who has them is about to go.
@@ -530,6 +542,10 @@ class PodWorker:
         self._wake.set()
 
     # -- ending
+
+    @property
+    def grace_s(self) -> float:
+        return self._grace()
 
     def _grace(self) -> float:
         meta, spec = self.pod["metadata"], self.pod["spec"]

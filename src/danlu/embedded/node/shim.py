@@ -6,7 +6,8 @@ exit.json. Whoever connects to its socket may ask for the state, send signals, a
 Invariants, on which adoption rests:
 - the shim holds a lock on the file `lock` (taken by the spawner before the fork) for as long as it lives;
 - `pid` is on disk before the container's program begins;
-- exit.json appears once, whole, when nothing of the container runs any more; the shim ends right after;
+- exit.json appears once, whole, when nothing of the container runs any more; the shim ends right after (a full disk
+  cannot prevent that, or the `pid`: whoever starts the container keeps room for these files);
 - the container's first process does not outlive the shim.
 """
 
@@ -38,6 +39,7 @@ DRAIN_S = 2.0  # for the last words of a container whose pipe someone else still
 LAYER_ENTRIES, SMALL_FILE = 500, 1 << 20  # what is removed at once of a container's writable layer
 ATTACH_BUFFER = 4 << 20  # a reader that is this far behind is let go, so that it cannot hold up the container
 START_FAILED = 128
+MESSAGE_LENGTH = 500  # so that exit.json fits the room that was kept for it, whatever JSON makes of the letters
 
 
 class LaunchSpec(TypedDict):
@@ -50,6 +52,7 @@ class LaunchSpec(TypedDict):
     stdin: bool
     stdin_once: bool
     log: str
+    log_limits: NotRequired[list[int]]  # bytes of one file, bytes of all
     memory_limit: int  # bytes, 0 for none
     sandbox: Sandbox
     cgroup: NotRequired[str]
@@ -87,7 +90,7 @@ class Shim:
         self.folder = folder
         self.spec = spec
         self.listener = listener
-        self.log = LogWriter(spec["log"])
+        self.log = LogWriter(spec["log"], *spec.get("log_limits", ()))
         self.selector = selectors.DefaultSelector()
         self.clients: list[_Client] = []
         self.outputs: dict[int, str] = {}  # read end -> stream
@@ -113,7 +116,8 @@ class Shim:
         self.selector.register(wake_reader, selectors.EVENT_READ, self._reap)
         problem = self._start()
         if problem:
-            self._finish({"reason": "StartError", "message": problem, "exit_code": START_FAILED, "signal": 0})
+            told = problem[:MESSAGE_LENGTH]
+            self._finish({"reason": "StartError", "message": told, "exit_code": START_FAILED, "signal": 0})
             return
         self.listener.setblocking(False)
         self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
@@ -172,7 +176,7 @@ class Shim:
 
     def _write(self, name: str, content: object) -> None:
         path = os.path.join(self.folder, name)
-        private_files.write(path, json.dumps(content).encode(), durable=False)
+        private_files.fill(path, json.dumps(content).encode())
 
     # -- output
 
@@ -453,14 +457,14 @@ def _write_failure(folder: str, error: BaseException) -> None:
         "exit_code": START_FAILED,
         "signal": 0,
         "reason": "StartError",
-        "message": f"{type(error).__name__}: {error}",
+        "message": f"{type(error).__name__}: {error}"[:MESSAGE_LENGTH],
         "started_at": 0.0,
         "finished_at": time.time(),
     }
     path = os.path.join(folder, "exit.json")
     with contextlib.suppress(OSError):
         if not os.path.exists(path):
-            private_files.write(path, json.dumps(ended).encode(), durable=False)
+            private_files.fill(path, json.dumps(ended).encode())
 
 
 def main(folder: str, listener: socket.socket) -> NoReturn:

@@ -12,6 +12,7 @@ Invariants (checked by tests/embedded/storage):
 from danlu.embedded.storage.errors import DataDirectoryError
 from danlu.embedded.storage.events import Change, Subscription
 from danlu.embedded.storage.quarantine import Finding, Quarantine
+from danlu.embedded.storage.space import Space
 from danlu.embedded.storage.sqlite import SqliteJournal
 from danlu.embedded.storage.store import Store, Stored
 
@@ -20,6 +21,7 @@ __all__ = [
     "DataDirectoryError",
     "Finding",
     "Quarantine",
+    "Space",
     "SqliteJournal",
     "Store",
     "Stored",

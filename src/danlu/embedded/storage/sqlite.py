@@ -24,6 +24,7 @@ from danlu.embedded.storage.events import Change
 from danlu.embedded.storage.quarantine import OBJECT, Finding, Quarantine, Version, object_id
 from danlu.embedded.storage.records import DELETED, MODIFIED, Key, Ledger, Row, examine, sealed
 from danlu.embedded.storage.recovery import Opening
+from danlu.embedded.storage.space import Space
 
 if TYPE_CHECKING:
     from danlu.embedded.storage.store import Stored
@@ -36,6 +37,7 @@ HISTORY = 10_000
 HISTORY_BYTES = 64 << 20
 # Superseded rows are dropped this many at a time, so that no single commit gets long.
 PRUNE_BATCH = 500
+COUNT_EVERY = 64  # commits between two looks at how large the database is
 # After this long without a write the log goes back into the database: what lies in one file can be damaged in one file.
 IDLE_S = 2.0
 # A file that is mostly free pages is written anew when there is nothing else to do.
@@ -44,8 +46,10 @@ VACUUM_LIVE_BYTES = 256 << 20
 
 
 class SqliteJournal:
-    def __init__(self, path: Path, keyring: Keyring | None = None) -> None:
+    def __init__(self, path: Path, keyring: Keyring | None = None, space: Space | None = None) -> None:
         self._path = path
+        self._space = space
+        self._until_count = 0
         self._wake = threading.Condition()
         self._queue: list[Change] = []
         self._closing = False
@@ -126,13 +130,43 @@ class SqliteJournal:
             written = True
             error: Exception | None = None
             try:
-                self._commit(batch)
+                self._commit_or_make_room(batch)
             except (sqlite3.Error, OSError) as problem:
                 error = problem
                 # What was queued meanwhile may build on what has just failed: it fails too.
                 with self._wake:
                     batch, self._queue = batch + self._queue, []
             loop.call_soon_threadsafe(done, batch, error)
+
+    def _commit_or_make_room(self, batch: list[Change]) -> None:
+        space = self._space
+        try:
+            self._commit(batch)
+        except (sqlite3.Error, OSError) as problem:
+            if space is None or not space.is_full(problem):
+                raise
+            space.make_room()
+            self._start_log_anew(space)
+            self._commit(batch)
+        if space is not None:
+            self._until_count -= 1
+            if self._until_count <= 0 or space.alarm:
+                self._until_count = COUNT_EVERY
+                space.used = self._count_used()
+
+    def _start_log_anew(self, space: Space) -> None:
+        """What is in the write-ahead log goes into the database, whose pages have their blocks: the log's are free."""
+        with contextlib.suppress(sqlite3.Error):
+            self._database.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+        space.hold()
+
+    def _count_used(self) -> int:
+        """Bytes that hold something; pages of dropped history are free, and used again before the file grows."""
+        pages, free, size = (
+            self._database.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * size)
 
     def _commit(self, batch: list[Change]) -> None:
         database = self._database
@@ -187,7 +221,8 @@ class SqliteJournal:
 
     def _droppable(self, limit: int) -> int:
         waiting = self._superseded
-        excess = self._history_bytes - HISTORY_BYTES
+        # In need of room history is dropped at once: a delete brings some only when the object's older rows go.
+        excess = self._history_bytes - (0 if self._space is not None and self._space.alarm else HISTORY_BYTES)
         if excess <= 0 and (len(waiting) < PRUNE_BATCH or waiting[PRUNE_BATCH - 1][0] > limit):
             return 0
         excess += HISTORY_BYTES // 8 if excess > 0 else 0
@@ -202,6 +237,9 @@ class SqliteJournal:
 
     def _tidy(self) -> None:
         """When nothing is to be done. Whatever fails here is tried again after the next writes."""
+        if self._space is not None and self._space.alarm:
+            self._start_log_anew(self._space)  # neither cut short nor written anew: others would take the blocks
+            return
         with contextlib.suppress(sqlite3.Error):
             database = self._database
             database.execute("PRAGMA busy_timeout=0")  # a backup that reads is not waited for
@@ -216,6 +254,8 @@ class SqliteJournal:
                 database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         with contextlib.suppress(sqlite3.Error):
             self._database.execute("PRAGMA busy_timeout=5000")
+        if self._space is not None:
+            self._space.hold()
 
     def close(self) -> None:
         with self._wake:

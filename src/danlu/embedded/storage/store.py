@@ -14,6 +14,7 @@ import orjson
 from danlu.embedded.storage import events
 from danlu.embedded.storage.events import Change, Subscription, Window
 from danlu.embedded.storage.records import MARK
+from danlu.embedded.storage.space import Space
 from danlu.errors import ServiceUnavailable
 from danlu.meta.kind import Object
 from danlu.meta.objects import with_applied_fields_only
@@ -134,8 +135,9 @@ class Table:
 
 
 class Store:
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, space: Space | None = None) -> None:
         self._journal = journal
+        self.space = space
         self._tables: dict[str, Table] = {}
         self._windows: dict[str, Window] = {}
         self._window_bytes = 0
@@ -243,6 +245,8 @@ class Store:
         stored = Stored.of(resource, obj, revision)
         previous = self.latest(resource, stored.namespace, stored.name)
         change = Change("MODIFIED" if previous else "ADDED", stored, previous)
+        if self.space is not None and self.space.alarm and (refusal := self.space.refusal(change)) is not None:
+            return self._refused(refusal)
         self._pending[(resource, stored.namespace, stored.name)] = stored
         if self.held:
             self.held.pop((resource, stored.namespace, stored.name), None)
@@ -282,6 +286,12 @@ class Store:
         """Call back for every write at the moment it is submitted (before it is durable)."""
         self._observers.append(callback)
 
+    def _refused(self, refusal: Exception) -> asyncio.Future[Stored]:
+        """Nothing was submitted; its revision is passed over."""
+        future: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+        future.set_exception(refusal)
+        return future
+
     def _submit(self, change: Change) -> asyncio.Future[Stored]:
         future: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
         self._waiting[change.revision] = future
@@ -317,7 +327,12 @@ class Store:
                 if error is None:
                     future.set_result(stored)
                 else:
-                    future.set_exception(ServiceUnavailable(f"the change could not be stored: {error}"))
+                    future.set_exception(self._problem(error))
+
+    def _problem(self, error: Exception) -> Exception:
+        if self.space is not None and self.space.is_full(error):
+            return self.space.exceeded()
+        return ServiceUnavailable(f"the change could not be stored: {error}")
 
     def _take_back(self, changes: list[Change]) -> None:
         """Tell the observers that these did not happen, newest first."""
