@@ -266,7 +266,7 @@ async def test_a_container_that_failed_is_started_again_in_time(monkeypatch: pyt
     clock = Clock(monkeypatch, members)
     ended: Any = {"exit_code": 1, "reason": "Error", "started_at": time.time() - 5, "finished_at": time.time()}
     view: Any = SimpleNamespace(ended=Ended(ended, "id", ""))
-    member = Member(view, False, None)  # type: ignore[arg-type]
+    member = Member(view, False, None, None)  # type: ignore[arg-type]
     member.lengthen_backoff(NodeSettings())
     assert 9 < member.seconds_to_wait() <= 10
     clock.wrong_by = jump

@@ -19,7 +19,8 @@ from tests.running import Danlu
 from danlu.client.client import Client
 from danlu.embedded import private_files
 from danlu.embedded.cluster import Cluster
-from danlu.embedded.node import atomicfiles, logs, machine, reclaim
+from danlu.embedded.node import atomicfiles, launch, logs, machine, reclaim
+from danlu.embedded.node.settings import NodeSettings
 from danlu.embedded.storage import Space, SqliteJournal, Store, space
 from danlu.errors import InsufficientStorage
 from danlu.meta.kind import Object
@@ -226,7 +227,7 @@ async def test_a_commit_that_finds_no_room(tmp_path: Path, times: int) -> None:
         path = tmp_path / f"{first}-{times}" / "store.db"
         path.parent.mkdir()
         room = Space(path, SpaceSettings(reserve=MIB, least_free=0))
-        journal = SqliteJournal(path, room)
+        journal = SqliteJournal(path, space=room)
         store = Store(journal, room)
         store.start()
         room.check()
@@ -276,7 +277,7 @@ def room(tmp_path: Path) -> Space:
 
 
 async def alarmed(path: Path, room: Space) -> Store:
-    store = Store(SqliteJournal(path, room), room)
+    store = Store(SqliteJournal(path, space=room), room)
     store.start()
     for name in ("a", "b", "c"):
         await store.put("things", thing(name, note="x" * 1000))
@@ -324,7 +325,7 @@ async def test_an_alarm_has_no_way_around_it(tmp_path: Path, room: Space) -> Non
 
 async def test_a_quota_on_the_store_itself(tmp_path: Path, room: Space) -> None:
     path = tmp_path / "store.db"
-    store = Store(SqliteJournal(path, room), room)
+    store = Store(SqliteJournal(path, space=room), room)
     store.start()
     made = 0
     while not room.alarm and made < 1000:
@@ -512,7 +513,7 @@ def test_a_log_begins_and_goes_on_when_there_is_room(disk: Disk) -> None:
 # -- logs and what is taken first
 
 
-def test_a_log_has_as_many_files_as_kubelet_keeps(tmp_path: Path) -> None:
+def test_a_log_is_bounded_by_files_and_by_the_disk(tmp_path: Path) -> None:
     path = str(tmp_path / "0.log")
     writer = logs.LogWriter(path, 10_000, 50_000)
     for number in range(20_000):
@@ -520,7 +521,10 @@ def test_a_log_has_as_many_files_as_kubelet_keeps(tmp_path: Path) -> None:
     writer.close()
     assert len(logs.segments(path)) == 5
     assert sum(file.stat().st_size for file in tmp_path.glob("*.log*") if file.suffix != ".idx") <= 50_000
-    assert logs.KEEP_BYTES == 5 * logs.SEGMENT_BYTES == 50 * MIB
+    settings = NodeSettings()
+    assert launch.log_limits(settings, machine.Disk(1 << 40, 1 << 39, 0, 0)) == [10 * MIB, 1000 * MIB]
+    assert launch.log_limits(settings, machine.Disk(10 << 30, 1 << 30, 0, 0)) == [10 * MIB, (10 << 30) // 50]
+    assert launch.log_limits(settings, machine.Disk(100 * MIB, MIB, 0, 0)) == [2 * MIB // 5, 2 * MIB]
 
 
 def on_disk(data: Path, uid: str, container: str = "c", attempts: int = 2, running: bool = False) -> None:

@@ -17,7 +17,7 @@ from danlu import errors
 from danlu.client.client import Client
 from danlu.client.informer import DELETED, Informer
 from danlu.embedded import permissions
-from danlu.embedded.node import adoption, eviction, machine, nodeobject, reclaim, status, volumes
+from danlu.embedded.node import adoption, eviction, launch, machine, nodeobject, reclaim, status, volumes
 from danlu.embedded.node.admission import refusal
 from danlu.embedded.node.context import Devices, NodeContext
 from danlu.embedded.node.images import Catalogue
@@ -464,7 +464,7 @@ class Agent:
         if time.monotonic() < self._next_look_at_logs:
             return
         self._next_look_at_logs = time.monotonic() + self.settings.status_s
-        most = min(self.settings.logs_in_all, machine.disk(self.data_dir).total // 10)
+        most = launch.logs_in_all(self.settings, machine.disk(self.data_dir))
         removed = await asyncio.to_thread(reclaim.bound_logs, self.data_dir, most, self._ended())
         if removed:
             log.warning("logs were more than %d MiB in all: the oldest %d KiB are gone", most >> 20, removed // 1024)

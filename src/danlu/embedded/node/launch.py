@@ -10,10 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from danlu.embedded import private_files
-from danlu.embedded.node import environment, logs
+from danlu.embedded.node import environment, logs, machine
 from danlu.embedded.node.context import NodeContext
 from danlu.embedded.node.images import Image, data_folder
 from danlu.embedded.node.sandbox import SYSTEM_FOLDERS, Mount, Sandbox
+from danlu.embedded.node.settings import NodeSettings
 from danlu.embedded.node.shim import LaunchSpec
 from danlu.embedded.node.volumes import PreparedVolumes
 from danlu.meta.kind import Object
@@ -30,6 +31,7 @@ THREAD_VARIABLES = (
     "TF_NUM_INTRAOP_THREADS",
     "TF_NUM_INTEROP_THREADS",
 )
+LEAST_LOG_FILE = 64 << 10
 TERMINATION_LOG = "/dev/termination-log"
 
 
@@ -101,10 +103,20 @@ async def build(
         "stdin": bool(container.get("stdin")),
         "stdin_once": bool(container.get("stdinOnce")),
         "log": logs.path_for(context.data_dir, uid, name, attempt),
-        "log_limits": [context.settings.log_file_bytes, context.settings.log_file_bytes * context.settings.log_files],
+        "log_limits": log_limits(context.settings, machine.disk(Path(context.data_dir))),
         "memory_limit": memory_limit(container),
         "sandbox": box,
     }
+
+
+def log_limits(settings: NodeSettings, disk: machine.Disk) -> list[int]:
+    """Bytes of one file of a log, and of all files of one run: on a small disk less than the settings allow."""
+    most = min(settings.log_file_bytes * settings.log_files, logs_in_all(settings, disk) // 5)
+    return [min(settings.log_file_bytes, max(most // 5, LEAST_LOG_FILE)), most]
+
+
+def logs_in_all(settings: NodeSettings, disk: machine.Disk) -> int:
+    return min(settings.logs_in_all, disk.total // 10) if disk.total else settings.logs_in_all
 
 
 def command_line(container: Object, image: Image, env: Mapping[str, str], context: NodeContext) -> list[str]:

@@ -31,8 +31,8 @@ CLOSED = 4  # flag: nothing follows, in this segment or another
 RECORD = struct.Struct("<QQ")
 FLAG_BITS = 3
 
-SEGMENT_BYTES = 10 * 1024 * 1024  # kubelet's containerLogMaxSize
-KEEP_BYTES = 5 * SEGMENT_BYTES  # and containerLogMaxFiles: for one run of one container; beyond it the oldest go
+SEGMENT_BYTES = 10 * 1024 * 1024
+KEEP_BYTES = 1024 * 1024 * 1024  # for one run of one container; beyond it the oldest segments go
 HOLD_BYTES = 16 * 1024
 HOLD_SECONDS = 0.5
 RECORD_EVERY_NS = 1_000_000  # bytes of one stream that come within a millisecond share a record

@@ -22,8 +22,8 @@ class NodeSettings:
     pressure_hold_s: float = 300.0  # a condition stays this long after the pressure has gone, so that it does not flap
 
     log_file_bytes: int = 10 << 20  # of one file of a container's log; kubelet's containerLogMaxSize
-    log_files: int = 5  # of one run of a container, beyond them the oldest go; kubelet's containerLogMaxFiles
-    logs_in_all: int = 5 << 30  # bytes of all logs, at most a tenth of the disk; those of ended pods go first
+    log_files: int = 100  # of one run of a container, beyond them the oldest go; kubelet keeps 5, trainings say more
+    logs_in_all: int = 5 << 30  # bytes of all logs, at most a tenth of the disk; one run may have a fifth of it
 
     first_backoff_s: float = 10.0  # before the second restart of a container; the first is at once
     longest_backoff_s: float = 300.0
