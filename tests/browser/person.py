@@ -13,6 +13,8 @@ IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
 AXE = Path(__file__).parent.parent.parent / "web" / "node_modules" / "axe-core" / "axe.min.js"
 LOCALES = {"zh": "zh-CN", "en": "en-US"}
 WAIT_S = 60
+# Requests that were refused, and a server that is away or just ending.
+EXPECTED = re.compile(r"Failed to load resource|net::ERR_(CONNECTION|SOCKET)_|Connection closed before receiving")
 # What has focus: its name, and whether a line around it or around its frame tells so.
 FOCUSED = """() => {
   const at = document.activeElement
@@ -84,9 +86,8 @@ class Person:
         return page
 
     def _heard(self, page: Page, kind: str, text: str) -> None:
-        # Refused requests and a server that is away are part of what is tested; the browser reports each.
-        expected = "Failed to load resource" in text or "ERR_CONNECTION_REFUSED" in text
-        if kind == "error" and page.url.startswith(self.console) and not expected:
+        # Some of it is part of what is tested; the browser reports each.
+        if kind == "error" and page.url.startswith(self.console) and not EXPECTED.search(text):
             self.problems.append(f"{page.url}: {text}")
 
     def sign_in(self) -> None:

@@ -41,8 +41,7 @@ http.server.HTTPServer((os.environ["MY_ADDRESS"], 8000), Page).serve_forever()
 MY_ADDRESS = {"name": "MY_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 # As the console's own pages open it: from the console, in a tab of its own.
 OPEN = """async (name) => {
-  const told = await (await fetch('/console/session')).json()
-  const asked = {method: 'POST', headers: {'X-Danlu-CSRF': told.csrf}, body: JSON.stringify(
+  const asked = {method: 'POST', headers: {'X-Danlu-Proof': localStorage.getItem('danlu.proof')}, body: JSON.stringify(
     {namespace: 'default', kind: 'service', name: `${name}:80`})}
   return (await (await fetch('/console/apps/open', asked)).json()).url }"""
 PAGE = Path(__file__).with_name("hostile.html")
@@ -91,6 +90,7 @@ def test_a_page_of_an_app_cannot_act_as_its_reader(
     assert set(danlu.kubectl("logs", "diary").splitlines()) == {"GET document"}
     # And the person is who they were.
     person.page.reload()
-    assert person.page.evaluate("async () => (await fetch('/console/session')).status") == 200
+    proof = "{headers: {'X-Danlu-Proof': localStorage.getItem('danlu.proof')}}"
+    assert person.page.evaluate(f"async () => (await fetch('/console/session', {proof})).status") == 200
     diary.reload()
     assert "dear diary" in diary.content()

@@ -1,22 +1,24 @@
-"""A browser as far as the server can tell one: cookies by host and path, Origin, Sec-Fetch-Site."""
+"""A browser as far as the server can tell one: cookies by host and path, Origin, Sec-Fetch-Site, the pages' proof."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 
 TIMEOUT = 60.0
+PROOF, PROTOCOL = "x-danlu-proof", "proof.danlu.dev."
 
 
 class Browser:
     def __init__(self, console: str) -> None:
         self.console = console.rstrip("/")
-        self.csrf = ""
+        self.proof = secrets.token_urlsafe(32)  # what the pages keep in their origin's storage
         self._session = aiohttp.ClientSession(
             cookie_jar=aiohttp.CookieJar(unsafe=True),
             # Certificates of identity providers are made for a test and known to the console alone.
@@ -40,12 +42,21 @@ class Browser:
         return answer
 
     async def sign_in(self, link: str) -> dict[str, Any]:
-        await self.visit(link)
+        """What the pages do with the link of `danlu up`."""
+        led = (await self.raw("GET", link)).headers["location"]
+        token = parse_qs(urlsplit(led).fragment)["token"][0]
+        await self.json("POST", "/console/sign-in", {"link": token})
         return await self.session()
 
+    async def sign_in_with_provider(self, next_page: str) -> tuple[int, Any]:
+        """There and back, as the pages do: where they go on, or what was refused."""
+        begun = await self.json("POST", "/console/oidc/start", {"next": next_page})
+        back = await self.visit(begun["address"])
+        assert back.url.path == "/console/oidc/callback"
+        return await self.ask("POST", "/console/oidc/finish", dict(back.url.query))
+
     async def session(self) -> dict[str, Any]:
-        told = await self.json("GET", "/console/session")
-        self.csrf = told["csrf"]
+        told: dict[str, Any] = await self.json("GET", "/console/session")
         return told
 
     # -- what the console's own scripts do
@@ -53,7 +64,7 @@ class Browser:
     async def ask(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Any]:
-        told = {"sec-fetch-site": "same-origin", "origin": self.console, "x-danlu-csrf": self.csrf, **(headers or {})}
+        told = {"sec-fetch-site": "same-origin", "origin": self.console, PROOF: self.proof, **(headers or {})}
         async with self._session.request(method, self._whole(path), json=body, headers=told) as answer:
             text = await answer.read()
             is_json = answer.headers.get("content-type", "").startswith("application/json")
@@ -73,7 +84,8 @@ class Browser:
 
     @asynccontextmanager
     async def stream(self, path: str) -> Any:
-        async with self._session.get(self._whole(path), headers={"sec-fetch-site": "same-origin"}) as answer:
+        told = {"sec-fetch-site": "same-origin", PROOF: self.proof}
+        async with self._session.get(self._whole(path), headers=told) as answer:
             yield answer
 
     @asynccontextmanager
@@ -81,7 +93,8 @@ class Browser:
         url = self._whole(path)
         own = urlsplit(url)
         told = {"origin": origin or f"{own.scheme}://{own.netloc}"}
-        async with self._session.ws_connect(url, headers=told, protocols=protocols) as socket:
+        offered = (*protocols, f"{PROTOCOL}{self.proof}") if url.startswith(self.console) else protocols
+        async with self._session.ws_connect(url, headers=told, protocols=offered) as socket:
             yield socket
 
     async def raw(self, method: str, url: str, **options: Any) -> aiohttp.ClientResponse:

@@ -161,24 +161,27 @@ async def test_sign_in_with_an_identity_provider(start: Start, token: str) -> No
         async with Browser(address) as browser:
             said = await browser.raw("GET", "/console/session")
             assert (await said.json())["signIn"] == ["token", "oidc"]
-            answer = await browser.visit("/console/oidc/start?next=%2Fbuild%2Fjobs%3Fa%3Db")
-            assert str(answer.url) == f"{address}/build/jobs?a=b"
+            assert await browser.sign_in_with_provider("/build/jobs?a=b") == (200, {"next": "/build/jobs?a=b"})
             assert (await browser.session())["user"]["name"] == "system:serviceaccount:lab:sun"
         async with Browser(address) as other:
             for elsewhere in ("https://evil.example", "//evil.example", "/\\evil.example"):
-                assert str((await other.visit(f"/console/oidc/start?next={elsewhere}")).url) == f"{address}/"
+                assert (await other.sign_in_with_provider(elsewhere))[1] == {"next": "/"}
         async with Browser(address) as third:
             # Begun by one browser, finished by another: somebody would be signed in as somebody else.
-            begun = await third.raw("GET", "/console/oidc/start?next=/")
-            back = (await third.raw("GET", begun.headers["location"])).headers["location"]
+            begun = await third.json("POST", "/console/oidc/start", {"next": "/"})
+            back = await third.visit(begun["address"])
         async with Browser(address) as victim:
-            assert (await victim.raw("GET", back)).status == 400
+            # Coming back is a page that holds nothing, and sets no cookie.
+            assert not (await victim.raw("GET", str(back.url))).headers.getall("set-cookie", [])
+            status, said = await victim.ask("POST", "/console/oidc/finish", dict(back.url.query))
+            assert (status, "in another browser" in said["message"]) == (400, True)
             assert (await victim.ask("GET", "/console/session"))[0] == 401
+            for site in ({"sec-fetch-site": "same-site"}, {"origin": "http://127.0.0.1:1"}):
+                assert (await victim.ask("POST", "/console/oidc/start", {"next": "/"}, headers=site))[0] == 403
             provider.nonce = "another"
-            assert "is not for this sign-in" in await (await victim.visit("/console/oidc/start?next=/")).text()
+            assert "is not for this sign-in" in (await victim.sign_in_with_provider("/"))[1]["message"]
             provider.refuses = "<b>not today</b>"
-            text = await (await victim.visit("/console/oidc/start?next=/")).text()
-            assert "did not sign you in: &lt;b&gt;not today" in text
+            assert "did not sign you in: <b>not today" in (await victim.sign_in_with_provider("/"))[1]["message"]
     finally:
         provider.stop()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tests.console.browsing import Browser, until
+from tests.console.browsing import PROOF, Browser, until
 from tests.running import Danlu
 
 pytestmark = pytest.mark.timeout(120)
@@ -146,6 +146,13 @@ async def test_sockets_of_other_origins_are_refused(browser: Browser) -> None:
                 async with browser.socket(path, origin=origin):
                     pass
             assert refused.value.status == 403
+        # Nor one that has the cookie and no proof.
+        known, browser.proof = browser.proof, "0" * 43
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            async with browser.socket(path):
+                pass
+        assert refused.value.status == 401
+        browser.proof = known
 
 
 async def test_what_a_pod_answers_is_inert_and_sets_no_cookie(browser: Browser) -> None:
@@ -153,12 +160,15 @@ async def test_what_a_pod_answers_is_inert_and_sets_no_cookie(browser: Browser) 
     await run_pod(browser, "python3", "-c", PROGRAM, name="page")
 
     async def answers() -> Any:
-        found = await browser.raw("GET", "/k8s/api/v1/namespaces/default/pods/page:8000/proxy/x")
+        path = "/k8s/api/v1/namespaces/default/pods/page:8000/proxy/x"
+        found = await browser.raw("GET", path, headers={PROOF: browser.proof})
         return found if found.status == 200 else None
 
     answer = await until("the pod to answer", answers)
     assert "evil()" in await answer.text()
     assert "danlu-session" not in await answer.text(), "the cookie must not reach the pod"
+    assert browser.proof not in await answer.text(), "nor the proof"
+    assert answer.headers["cache-control"] == "no-store"
     assert "sandbox" in answer.headers["content-security-policy"]
     assert answer.headers["x-content-type-options"] == "nosniff"
     for name in ("set-cookie", "service-worker-allowed", "access-control-allow-origin"):

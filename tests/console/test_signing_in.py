@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable
 
 import pytest
-from tests.console.browsing import Browser
+from tests.console.browsing import PROOF, Browser
 from tests.running import Danlu
 
 pytestmark = pytest.mark.timeout(120)
@@ -26,7 +26,11 @@ async def test_the_link_of_danlu_up_signs_in_and_leaves_the_address(
     assert (await before.json())["signIn"] == ["token"]
     answer = await browser.raw("GET", link.replace("/?", "/build/jobs?a=b&"))
     assert answer.status == 303
-    assert answer.headers["location"] == "/build/jobs?a=b"
+    token = link.rpartition("=")[2]
+    assert answer.headers["location"] == f"/build/jobs?a=b#token={token}"
+    assert "set-cookie" not in answer.headers
+    own = {"sec-fetch-site": "same-origin", "origin": console, PROOF: browser.proof}
+    answer = await browser.raw("POST", "/console/sign-in", json={"link": token}, headers=own)
     (cookie,) = answer.headers.getall("set-cookie")
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
@@ -37,15 +41,18 @@ async def test_the_link_of_danlu_up_signs_in_and_leaves_the_address(
     assert stat.S_IMODE((danlu.data / "console.json").stat().st_mode) == 0o600
 
 
-async def test_a_wrong_link_signs_nobody_in(new_browser: Browsers) -> None:
+async def test_a_wrong_link_signs_nobody_in(new_browser: Browsers, token_for: TokenFor) -> None:
     browser = new_browser()
-    answer = await browser.raw("GET", "/?token=0000")
-    assert answer.headers["location"] == "/?problem=link"
-    assert "set-cookie" not in answer.headers
+    # Nor does a link with somebody's own token: any page could lead a person into another's sign-in.
+    for token in ("0000", token_for("zhou", "team-z", "view")):
+        status, said = await browser.ask("POST", "/console/sign-in", {"link": token})
+        assert (status, said["reason"]) == (401, "Unauthorized")
+        assert "`danlu status` shows the one that is" in said["message"]
+    assert not browser.cookies("/")
     assert (await browser.ask("GET", "/console/session"))[0] == 401
     assert (await browser.ask("GET", "/k8s/api/v1/namespaces"))[0] == 401
     # A link never leads to another place.
-    assert (await browser.raw("GET", "//evil.example/?token=1")).headers["location"] == "/evil.example/?problem=link"
+    assert (await browser.raw("GET", "//evil.example/?token=1")).headers["location"] == "/evil.example/#token=1"
 
 
 async def test_the_link_survives_a_restart_and_so_does_the_sign_in(
@@ -102,6 +109,9 @@ async def test_a_wrong_token_is_refused_in_words(new_browser: Browsers) -> None:
     assert (await browser.ask("POST", "/console/sign-in", {"token": ""}))[0] == 400
     assert (await browser.ask("POST", "/console/sign-in", ["x"]))[0] == 400
     assert (await browser.raw("POST", "/console/sign-in", data=b"{")).status == 400
+    for proof in ("", "x", "0" * 20, "é" * 43):
+        status, said = await browser.ask("POST", "/console/sign-in", {"token": "x"}, headers={PROOF: proof})
+        assert (status, "X-Danlu-Proof" in said["message"]) == (400, True)
 
 
 async def test_a_token_that_ends_ends_the_sign_in(new_browser: Browsers, token_for: TokenFor, danlu: Danlu) -> None:
@@ -128,15 +138,18 @@ async def test_signing_out(browser: Browser) -> None:
     assert (await browser.ask("GET", "/console/session"))[0] == 401
 
 
-async def test_what_changes_something_needs_the_csrf_header(browser: Browser) -> None:
-    body = {"metadata": {"name": "csrf"}}
-    for wrong in ("", "0" * 32):
-        status, said = await browser.ask("POST", CONFIG_MAPS, body, headers={"x-danlu-csrf": wrong})
-        assert (status, said["reason"]) == (403, "Forbidden")
-    assert (await browser.ask("GET", f"{CONFIG_MAPS}/csrf"))[0] == 404
+async def test_everything_needs_the_proof(browser: Browser, new_browser: Browsers, link: str) -> None:
+    body = {"metadata": {"name": "proof"}}
+    other = new_browser()
+    await other.sign_in(link)
+    for wrong in ("", "0" * 43, other.proof, browser.proof[:-1]):
+        for method, path in (("POST", CONFIG_MAPS), ("GET", CONFIG_MAPS), ("GET", "/console/session")):
+            status, said = await browser.ask(method, path, body if method == "POST" else None, headers={PROOF: wrong})
+            assert (status, said["reason"], said["signIn"]) == (401, "Unauthorized", ["token"])
+    assert (await browser.ask("GET", f"{CONFIG_MAPS}/proof"))[0] == 404
     for method in ("PUT", "PATCH", "DELETE"):
-        status, _ = await browser.ask(method, f"{CONFIG_MAPS}/kube-root-ca.crt", {}, headers={"x-danlu-csrf": ""})
-        assert status == 403
+        status, _ = await browser.ask(method, f"{CONFIG_MAPS}/kube-root-ca.crt", {}, headers={PROOF: ""})
+        assert status == 401
     assert (await browser.ask("POST", CONFIG_MAPS, body))[0] == 201
 
 
@@ -173,7 +186,9 @@ async def test_a_cookie_cannot_be_made_up_or_changed(browser: Browser, new_brows
     stranger = new_browser()
     middle = len(value) // 2
     changed = value[:middle] + ("A" if value[middle] != "A" else "B") + value[middle + 1 :]
+    shown = {PROOF: browser.proof}
     for text in ("", "x", "AAAA", changed, value[:-4], "é"):
-        answer = await stranger.raw("GET", "/console/session", headers={"cookie": f"{name}={text}"})
+        answer = await stranger.raw("GET", "/console/session", headers=shown | {"cookie": f"{name}={text}"})
         assert answer.status == 401, text
-    assert (await stranger.raw("GET", "/console/session", headers={"cookie": f"{name}={value}"})).status == 200
+    whole = shown | {"cookie": f"{name}={value}"}
+    assert (await stranger.raw("GET", "/console/session", headers=whole)).status == 200

@@ -11,12 +11,13 @@ import { tokens, useTheme } from './frame/theme'
 import { Waiting } from './frame/Waiting'
 import { words } from './frame/words'
 import { useLanguage, useWords } from './i18n'
-import { KubeError } from './kube'
+import { KubeError, OIDC_CALLBACK } from './kube'
 import Landing from './frame/Landing'
 
 // Fetched while the session is asked for: most visits begin on a page inside the frame.
 const frame = location.pathname.startsWith('/build') ? import('./frame/BuildFrame') : undefined
 const BuildFrame = lazy(() => frame ?? import('./frame/BuildFrame'))
+const EnterApp = lazy(() => import('./frame/EnterApp'))
 const NotFound = lazy(() => import('./frame/NotFound'))
 
 /** What a page.tsx exports: its routes below /build/:namespace/, each with a lazy element. */
@@ -38,6 +39,8 @@ const routes: RouteObject[] = [
       { path: '*', element: <NotFound /> },
     ],
   },
+  { path: '/console/apps/enter', element: <EnterApp /> },
+  { path: OIDC_CALLBACK, element: <Navigate replace to="/" /> },
   { path: '*', element: <main><NotFound /></main> },
 ]
 

@@ -1,5 +1,6 @@
 import { createRoot } from 'react-dom/client'
 import App from './App'
+import { readAddress } from './frame/arriving'
 import './styles.css'
 
 // After an update the server no longer has the parts of the pages that this tab knows: it takes the new ones, once a minute at most.
@@ -10,4 +11,5 @@ window.addEventListener('vite:preloadError', () => {
   location.reload()
 })
 
+readAddress()
 createRoot(document.getElementById('root')!).render(<App />)

@@ -1,6 +1,8 @@
 """What is kept of the embedded cluster's console between two starts, and the link that leads into it.
 
-DATA/console.json   {"token", "key", "port", "appsPort", "pid"}, for its owner's eyes only
+DATA/console.json   {"token", "key", "port", "appsPort", "pid", "ended"}, for its owner's eyes only
+
+`ended`: it stopped in good order, and held its ports until the last pod was gone.
 """
 
 from __future__ import annotations

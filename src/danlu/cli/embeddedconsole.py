@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import os
@@ -37,9 +38,12 @@ class EmbeddedConsole:
         apps = [kept["appsPort"]] if kept.get("appsPort") else []
         self._apps_listeners = _bind([*apps, own + 1, APPS_PORT, 0])
         apps_port = self._apps_listeners[0].getsockname()[1]
+        # After a crash pods go on without us. Where our ports were, one of them may have listened, and open tabs have
+        # sent it their sign-ins and people their link: none of these is good any more.
+        known = kept if kept.get("ended") else {}
         self._kept = {
-            "token": kept.get("token") or secrets.token_hex(24),
-            "key": kept.get("key") or base64.b64encode(os.urandom(32)).decode(),
+            "token": known.get("token") or secrets.token_hex(24),
+            "key": known.get("key") or base64.b64encode(os.urandom(32)).decode(),
             "port": own,
             "appsPort": apps_port,
             "pid": os.getpid(),
@@ -57,6 +61,7 @@ class EmbeddedConsole:
         console = Console(self.settings, api)
         self._reach = Directly(cluster.connect)
         apps_app = Apps(self.settings, console.finder, self._reach, console.sealer, console.renewals)
+        self._held: list[socket.socket] = []
         self._serving = [Listening(console, *self._listeners), Listening(apps_app, *self._apps_listeners)]
 
     @property
@@ -69,9 +74,25 @@ class EmbeddedConsole:
         self._file.write(self._kept)
 
     async def stop(self) -> None:
+        """Serves nobody any more. The ports stay ours until `release`: pods are still to end."""
+        self._held = [listener.dup() for listener in (*self._listeners, *self._apps_listeners)]
         for one in self._serving:
             await one.stop()
+        for listener in self._held:
+            asyncio.get_running_loop().add_reader(listener, _turn_away, listener)
         await self._reach.close()
+
+    def release(self, *, pods_ended: bool) -> None:
+        if pods_ended:
+            self._file.write(self._kept | {"ended": True})
+        for listener in self._held:
+            asyncio.get_running_loop().remove_reader(listener)
+            listener.close()
+
+
+def _turn_away(listener: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        listener.accept()[0].close()
 
 
 def _bind(ports: Sequence[int]) -> list[socket.socket]:

@@ -202,6 +202,8 @@ async def _stop(cluster: Cluster, platform: Manager, console: EmbeddedConsole | 
         await console.stop()
     await platform.stop()
     await cluster.stop(stop_pods=not keep_pods)
+    if console is not None:
+        console.release(pods_ended=not keep_pods)
 
 
 async def _start(cluster: Cluster, console_port: int | None) -> tuple[Manager, EmbeddedConsole | None]:

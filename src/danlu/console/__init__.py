@@ -6,6 +6,7 @@ in this process or over HTTPS.
 
 Two origins, because what a notebook or a TensorBoard serves is somebody's program:
 
-    console   `app.py`    the pages, /k8s/…, /console/…; its cookie is sealed (`sessions.py`) and read by nobody else
+    console   `app.py`    the pages, /k8s/…, /console/…; its cookie is sealed (`sessions.py`) and counts only together
+                          with a secret that the pages show (`proof.py`)
     apps      `apps.py`   notebooks, TensorBoards, services; a cookie per app, got with a ticket from the console
 """

@@ -2,11 +2,14 @@
 
 /k8s/…                 the Kubernetes API, as the person who is signed in
 /console/session       who that is; 401 and the ways to sign in when nobody is
-/console/sign-in       POST {"token": …}: any bearer token of the cluster, or the embedded one's link token
+/console/sign-in       POST {"token": …}: any bearer token of the cluster; {"link": …}: that of `danlu up`'s link
 /console/sign-out      POST
-/console/oidc/…        start, callback
-/console/apps/…        open, enter: the way to notebooks and TensorBoards, on the other origin
+/console/oidc/…        POST start, finish; between them callback, a page
+/console/apps/…        POST open, and enter, a page: the way to notebooks and TensorBoards, on the other origin
 everything else        the pages
+
+Pages are the same for everybody and hold nothing. All else is answered to a cookie together with its proof
+(`proof.py`); nothing is to whoever has the cookie alone.
 """
 
 from __future__ import annotations
@@ -14,10 +17,10 @@ from __future__ import annotations
 import hmac
 import time
 from dataclasses import replace
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from danlu import __version__
-from danlu.console import appnames, kubeproxy, watching
+from danlu.console import appnames, kubeproxy, proof, watching
 from danlu.console.asgi import (
     Message,
     Receive,
@@ -26,8 +29,7 @@ from danlu.console.asgi import (
     Send,
     answer,
     answer_json,
-    answer_problem,
-    read_json,
+    read_words,
     redirect,
     refuse,
 )
@@ -46,6 +48,16 @@ from danlu.console.tokens import ends_at
 from danlu.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, ServiceUnavailable, Unauthorized
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import SELF_SUBJECT_REVIEW
+
+# Whoever had this port before us, while we were not running, may have left a service worker in the browser, which
+# would stand between us and our pages for ever. We have none: the answer to its asking for a newer one ends it.
+NO_WORKER = b"""self.addEventListener('install', () => self.skipWaiting())
+self.addEventListener('activate', (event) => event.waitUntil(end()))
+async function end() {
+  await self.registration.unregister()
+  for (const tab of await self.clients.matchAll({ type: 'window' })) tab.navigate(tab.url)
+}
+"""
 
 
 class Console:
@@ -82,11 +94,14 @@ class Console:
         scope = request.scope
         try:
             self._guard.check_host(request)
-            if request.path.startswith("/k8s/"):
+            if request.headers.get("service-worker") == "script":
+                await answer(send, 200, NO_WORKER, "text/javascript", [(b"cache-control", b"no-store")])
+            elif request.path.startswith("/k8s/"):
                 session = await self._session(request)
                 await kubeproxy.serve(self.api, session.identity, scope, receive, send)
             elif request.is_websocket and request.path == "/console/watch":
-                await watching.serve(self.api, self.renewals, await self._session(request), receive, send)
+                session = await self._session(request)
+                await watching.serve(self.api, self.renewals, session, scope.get("subprotocols") or (), receive, send)
             elif request.is_websocket:
                 raise NotFound("there is no such WebSocket")
             elif request.path.startswith("/console/"):
@@ -110,28 +125,13 @@ class Console:
         except ApiError as error:
             await refuse(request, send, error)
 
-    async def _session(self, request: Request, *, header: bool = True) -> Session:
-        """Of whom the request is; raises Unauthorized, or Forbidden when it is another page's doing.
-
-        `header`: the CSRF token comes in its header; a form checks its field by itself.
-        """
+    async def _session(self, request: Request) -> Session:
+        """Of whom the request is; raises Unauthorized, or Forbidden when it is another page's doing."""
         self._guard.check_origin(request)
         session = self.sessions.read(request.cookies)
         if session is None:
             raise Unauthorized("nobody is signed in, or the sign-in has ended")
-        if header and not request.is_websocket:
-            self._guard.check_csrf(request, session.csrf)
-        return await self._renewed(request, session)
-
-    async def _session_if_any(self, request: Request) -> Session | None:
-        """For a page that any site may lead to."""
-        session = self.sessions.read(request.cookies)
-        try:
-            return session and await self._renewed(request, session)
-        except Unauthorized:
-            return None
-
-    async def _renewed(self, request: Request, session: Session) -> Session:
+        proof.check(request, session.proof)
         identity = await self.renewals.current(session.identity)
         if identity != session.identity:
             session = replace(session, identity=identity)
@@ -155,17 +155,19 @@ class Console:
             case "POST", "sign-out":
                 self._guard.check_origin(request)
                 await answer_json(send, 200, {}, self.sessions.no_cookies(request.cookies))
-            case "GET", "oidc/start" if self._oidc:
-                address, cookie = await self._oidc.start(request.query("next"))
-                await redirect(send, address, [cookie])
+            case "POST", "oidc/start" if self._oidc:
+                self._guard.check_origin(request)
+                asked = await read_words(receive)
+                address = await self._oidc.start(asked.get("next", ""), proof.hash_of_new(request))
+                await answer_json(send, 200, {"address": address})
             case "GET", "oidc/callback" if self._oidc:
-                await self._come_back(self._oidc, request, send)
+                await self._pages.serve(request, send)
+            case "POST", "oidc/finish" if self._oidc:
+                await self._come_back(self._oidc, request, receive, send)
             case "POST", "apps/open":
-                await self._entrance.open(request, await self._session(request), receive, send)
+                await self._entrance.open(await self._session(request), receive, send)
             case "GET", "apps/enter":
-                await self._entrance.enter(request, await self._session_if_any(request), send)
-            case "POST", "apps/enter":
-                await self._entrance.confirmed(request, await self._session(request, header=False), receive, send)
+                await self._entrance.enter(request, send)
             case _:
                 raise NotFound(f"the console has no page {request.path}")
 
@@ -182,7 +184,6 @@ class Console:
     def _told(self, session: Session, user: Object) -> Object:
         return {
             "user": user,
-            "csrf": session.csrf,
             "appsOrigin": self._app_origins.url,
             "signIn": self._ways(),
             "version": __version__,
@@ -193,48 +194,48 @@ class Console:
 
     async def _sign_in(self, request: Request, receive: Receive, send: Send) -> None:
         self._guard.check_origin(request)
-        asked = await read_json(receive)
-        token = asked.get("token") if isinstance(asked, dict) else None
-        if not isinstance(token, str) or not token.strip():
+        asked = await read_words(receive)
+        shown = proof.hash_of_new(request)
+        token, link = asked.get("token", "").strip(), asked.get("link", "")
+        if not token and not link:
             raise BadRequest('send {"token": "…"}')
-        session = self._link_session(token.strip()) or self._token_session(Identity(token.strip()))
+        session = self._link_session(token or link, shown)
+        if session is None and not token:
+            # Nothing else that a link could bring: any page could lead a person into somebody else's sign-in.
+            raise Unauthorized("this link is no longer good; `danlu status` shows the one that is")
+        session = session or self._token_session(Identity(token), shown)
         user = await self._who(session.identity)
         await answer_json(send, 200, self._told(session, user), self.sessions.cookies_for(session, request.cookies))
 
-    async def _come_back(self, oidc: Oidc, request: Request, send: Send) -> None:
-        """From the identity provider. A person sees this answer, so what went wrong is a page."""
-        try:
-            found = await oidc.finish(request)
-            session = self._token_session(found.identity)
-            await self._who(session.identity)
-        except ApiError as error:
-            await answer_problem(request, send, error, [oidc.no_cookie()])
-            return
-        await redirect(send, found.next, [*self.sessions.cookies_for(session, request.cookies), oidc.no_cookie()])
+    async def _come_back(self, oidc: Oidc, request: Request, receive: Receive, send: Send) -> None:
+        """From the identity provider, by way of a page of ours."""
+        self._guard.check_origin(request)
+        shown = proof.hash_of_new(request)
+        found = await oidc.finish(await read_words(receive), shown)
+        session = self._token_session(found.identity, shown)
+        await self._who(session.identity)
+        await answer_json(send, 200, {"next": found.next}, self.sessions.cookies_for(session, request.cookies))
 
     async def _enter_with_link(self, request: Request, send: Send) -> None:
-        """The link that `danlu up` prints. The token leaves the address at once: addresses are shown and remembered."""
-        session = self._link_session(request.query("token"))
+        """The link that `danlu up` prints. Behind the #, where the page reads it, no request has it and no referrer."""
         rest = [(name, value) for name, value in parse_qsl(request.query_string, True) if name != "token"]
-        if session is None:
-            rest.append(("problem", "link"))
         target = request.path + (f"?{urlencode(rest)}" if rest else "")
         target = "/" + target.lstrip("/")  # //host would lead away from here
-        await redirect(send, target, self.sessions.cookies_for(session, request.cookies) if session else ())
+        await redirect(send, f"{target}#token={quote(request.query('token'), safe='')}")
 
-    def _link_session(self, token: str) -> Session | None:
+    def _link_session(self, token: str, shown: str) -> Session | None:
         expected = self.settings.link_token
         if not expected or not hmac.compare_digest(token.encode(), expected.encode()):
             return None
-        return Session(Identity(owner=True), int(time.time()) + self.settings.session_s)
+        return Session(Identity(owner=True), int(time.time()) + self.settings.session_s, shown)
 
-    def _token_session(self, identity: Identity) -> Session:
+    def _token_session(self, identity: Identity, shown: str) -> Session:
         token, now = identity.token, int(time.time())
         ends = ends_at(token)
         if not token.isascii() or not token.isprintable() or (ends is not None and ends <= now):
             raise Unauthorized("this token has ended or is no token; make a new one: kubectl create token NAME")
         longest = now + self.settings.session_s
-        return Session(identity, longest if identity.renewal else min(longest, ends or longest))
+        return Session(identity, longest if identity.renewal else min(longest, ends or longest), shown)
 
     async def _who(self, identity: Identity) -> Object:
         """Whom the API server takes the identity for."""

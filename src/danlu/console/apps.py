@@ -1,7 +1,7 @@
 """The apps' side: notebooks, TensorBoards and services, each under a host name (`origins.py`) and a path of its own.
 
-It knows a person by a cookie for one app, which is got with a ticket that the console gives out (`tickets.py`). That
-cookie opens this app and nothing else; the console's is not valid here, and is not passed on
+It knows a person by a cookie for one app under one host name, which is got with a ticket that the console gives out
+(`tickets.py`). That cookie opens this app and nothing else; the console's is not valid here, and is not passed on
 should a browser send it. What the app answers can neither set nor clear a cookie of ours, nor widen where its scripts
 act.
 """
@@ -35,7 +35,7 @@ from danlu.console.sessions import Identity
 from danlu.console.settings import ConsoleSettings
 from danlu.console.tickets import Tickets
 from danlu.console.waiting import waiting_page
-from danlu.errors import ApiError, Forbidden, NotFound, ServiceUnavailable, Unauthorized
+from danlu.errors import ApiError, NotFound, ServiceUnavailable, Unauthorized
 
 SAFE = ("GET", "HEAD")
 # Widen what a page's scripts may do beyond its own path, or speak for the whole origin.
@@ -62,9 +62,7 @@ class Apps:
             app = appnames.of_path(request.path)
             if app is None:
                 raise NotFound("there is no app under this address; open it from the console")
-            if not self._origins.is_home(app, request):
-                await self._lead_home(request, app, send)
-            elif request.has_query("ticket"):
+            if request.has_query("ticket"):
                 await self._enter(request, app, send)
             else:
                 await self._app(request, app, receive, send)
@@ -74,18 +72,11 @@ class Apps:
             else:
                 await refuse(request, send, error)
 
-    async def _lead_home(self, request: Request, app: AppName, send: Send) -> None:
-        """An address as the status of a Notebook has it, without the app's own name."""
-        home = self._origins.of(app, request)
-        if self._origins.is_sibling(request) or request.is_websocket or request.method not in SAFE:
-            raise Forbidden(f"{app.kind} {app.name} is at {home}{app.base}; here is another's place")
-        query = f"?{request.query_string}" if request.query_string else ""
-        await redirect(send, home + request.path + query)
-
     async def _app(self, request: Request, app: AppName, receive: Receive, send: Send) -> None:
         if not _is_navigation(request):
             self._guard.check_origin(request)
-        found = self._tickets.read_pass(app, self._cookie(app).read(request.cookies))
+        label = self._origins.label_in(request)
+        found = self._tickets.read_pass(app, label, self._cookie(app).read(request.cookies))
         try:
             if found is None:
                 raise Unauthorized("open this app from the console first")
@@ -93,6 +84,7 @@ class Apps:
             place = await self._finder.find(identity, app)
             await self._pass_on(request, app, identity, place, receive, send)
         except Unauthorized:
+            # Also with the address that the status of a Notebook has, which is no app's own, and at another's place.
             if not wants_page(request):
                 raise
             whole = request.path + (f"?{request.query_string}" if request.query_string else "")
@@ -105,13 +97,14 @@ class Apps:
 
     async def _enter(self, request: Request, app: AppName, send: Send) -> None:
         """A ticket is swapped for the app's cookie, and leaves the address."""
-        found = self._tickets.redeem(app, request.query("ticket"))
+        label = self._origins.label_in(request)
+        found = self._tickets.redeem(app, label, request.query("ticket"))
         rest = [(name, value) for name, value in parse_qsl(request.query_string, True) if name != "ticket"]
         target = request.path + (f"?{urlencode(rest)}" if rest else "")
         if found is None:  # used, or too old: whoever has the cookie gets in all the same
             await redirect(send, target)
             return
-        text = self._tickets.seal_pass(app, found)
+        text = self._tickets.seal_pass(app, label, found)
         cookie = self._cookie(app).write(text, found.expires - int(time.time()), request.cookies)
         await redirect(send, target, cookie)
 

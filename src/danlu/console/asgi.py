@@ -26,6 +26,8 @@ INERT_PAGE = [
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
     (b"x-frame-options", b"DENY"),
+    # An app's address, where such a page may stand, is not for who is linked to.
+    (b"referrer-policy", b"no-referrer"),
 ]
 
 
@@ -90,6 +92,14 @@ async def read_json(receive: Receive) -> Any:
         raise BadRequest(f"the request is no JSON: {error}") from None
 
 
+async def read_words(receive: Receive) -> dict[str, str]:
+    """A JSON object's texts by name; what is no text is left out."""
+    found = await read_json(receive)
+    if not isinstance(found, dict):
+        raise BadRequest("the request must be a JSON object")
+    return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
 async def answer(
     send: Send, status: int, body: bytes, content_type: str, headers: Iterable[Header] = (), *, head: bool = False
 ) -> None:
@@ -97,6 +107,7 @@ async def answer(
         (b"content-type", content_type.encode()),
         (b"content-length", str(len(body)).encode()),
         (b"x-content-type-options", b"nosniff"),
+        (b"cross-origin-resource-policy", b"same-origin"),
         *headers,
     ]
     await send({"type": "http.response.start", "status": status, "headers": every})

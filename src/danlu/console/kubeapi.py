@@ -15,7 +15,7 @@ import orjson
 
 from danlu.client.config import Config
 from danlu.client.http import CONNECT_TIMEOUT_S, tls_context
-from danlu.console import relaying
+from danlu.console import proof, relaying
 from danlu.console.asgi import Application, Header, Message, Receive, Request, Scope, Send, refuse
 from danlu.console.sessions import Identity
 from danlu.errors import ServiceUnavailable, Unauthorized
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 # Who is asking is decided by us alone: nothing of this may come from a browser. The rest is for one hop only.
-NOT_PASSED_ON = relaying.ONE_HOP | {b"authorization", b"cookie", b"host", b"origin", b"referer", b"x-danlu-csrf"}
+NOT_PASSED_ON = relaying.ONE_HOP | {b"authorization", b"cookie", b"host", b"origin", b"referer", proof.HEADER.encode()}
 _WEBSOCKET_TOKEN = "base64url.bearer.authorization.k8s.io."
 
 
@@ -52,8 +52,9 @@ def passed_on(scope: Scope) -> list[Header]:
 
 
 def _offered(scope: Scope) -> list[str]:
-    """A WebSocket's protocols; a token can hide among them, too."""
-    return [name for name in scope.get("subprotocols") or () if not name.startswith(_WEBSOCKET_TOKEN)]
+    """A WebSocket's protocols; a token can hide among them, too, and our own proof does."""
+    offered = scope.get("subprotocols") or ()
+    return [name for name in offered if not name.startswith(_WEBSOCKET_TOKEN) and not proof.is_proof(name)]
 
 
 class InThisProcess:

@@ -12,10 +12,11 @@ from danlu.console.sessions import Identity
 
 PREFIX = "/k8s"
 ANSWERED = frozenset(
-    (b"content-type", b"content-length", b"content-encoding", b"content-disposition", b"cache-control", b"etag",
-     b"last-modified", b"vary", b"warning", b"retry-after", b"audit-id", b"accept-ranges", b"content-range")
+    (b"content-type", b"content-length", b"content-encoding", b"content-disposition", b"vary", b"warning",
+     b"retry-after", b"audit-id", b"accept-ranges", b"content-range")
 )  # fmt: skip
 INERT = [
+    (b"cache-control", b"no-store"),  # what one person was told is not kept for the next at the same browser
     (b"content-security-policy", b"sandbox; default-src 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-resource-policy", b"same-origin"),

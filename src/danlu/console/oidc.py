@@ -1,8 +1,10 @@
 """Sign-in with an identity provider: OpenID Connect's authorization code with PKCE.
 
 Nothing is remembered here between the two halves: what the second needs travels, sealed, through the provider and back
-(`state`), and a cookie says that it is the same browser that comes back. The token is fetched from the provider over a
-connection of our own, so it needs no check of its signature by us; the API server, whom it is for, makes that check.
+(`state`). Both halves are requests of our own pages, and the secret that they show (`proof.py`) says that the one who
+comes back is the one who left: a cookie could not, for it may be somebody else's who put it into the browser. The token
+is fetched from the provider over a connection of our own, so it needs no check of its signature by us; the API server,
+whom it is for, makes that check.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode
 
-from danlu.console.asgi import Header, Request
 from danlu.console.sealing import Sealer
 from danlu.console.sessions import Identity
 from danlu.console.settings import SCOPES, OidcSettings
@@ -43,16 +45,14 @@ class Oidc:
         self._settings = settings
         self._url = url
         self._sealer = sealer
-        self._secure = url.startswith("https:")
-        self._cookie_name = "__Host-danlu-oidc" if self._secure else "danlu-oidc"
         self._provider: dict[str, Any] = {}
         self._session: aiohttp.ClientSession | None = None
 
-    async def start(self, next_page: str) -> tuple[str, Header]:
-        """Where the browser is sent, and the cookie that it brings back."""
+    async def start(self, next_page: str, proof: str) -> str:
+        """Where the browser is sent. `proof` is the hash of the secret that the session will need."""
         provider = await self._discover()
-        verifier, nonce, browser = (secrets.token_urlsafe(32) for _ in range(3))
-        state = {"verifier": verifier, "nonce": nonce, "browser": browser, "next": local_path(next_page)}
+        verifier, nonce = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        state = {"verifier": verifier, "nonce": nonce, "proof": proof, "next": local_path(next_page)}
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
         query = {
             "response_type": "code",
@@ -65,18 +65,18 @@ class Oidc:
             "code_challenge_method": "S256",
         }
         endpoint = provider["authorization_endpoint"]
-        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}", self._cookie(browser, WAY_LIFE_S)
+        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
-    async def finish(self, request: Request) -> SignedIn:
-        """Raises BadRequest or ServiceUnavailable, with words for the person."""
-        if request.query("error"):
-            said = request.query("error_description") or request.query("error")
+    async def finish(self, brought: Mapping[str, str], proof: str) -> SignedIn:
+        """`brought`: the query with which the browser came back. Raises BadRequest or ServiceUnavailable, with words
+        for the person."""
+        if brought.get("error"):
+            said = brought.get("error_description") or brought["error"]
             raise BadRequest(f"the identity provider did not sign you in: {said}")
-        state = self._sealer.open("oidc", request.query("state"))
-        brought = request.cookies.get(self._cookie_name, "")
-        if state is None or state["until"] < time.time() or not hmac.compare_digest(state["browser"], brought):
+        state = self._sealer.open("oidc", brought.get("state", ""))
+        if state is None or state["until"] < time.time() or not hmac.compare_digest(state["proof"], proof):
             raise BadRequest("this sign-in was begun too long ago or in another browser; begin again")
-        tokens = await self._fetch(request.query("code"), state["verifier"])
+        tokens = await self._fetch(brought.get("code", ""), state["verifier"])
         told = claims(str(tokens.get("id_token", "")))
         audience = told.get("aud")
         for_us = self._settings.client_id in (audience if isinstance(audience, list) else [audience])
@@ -110,15 +110,6 @@ class Oidc:
         if self._settings.scopes != SCOPES or not isinstance(known, list):
             return self._settings.scopes
         return " ".join(word for word in SCOPES.split() if word == "openid" or word in known)
-
-    def no_cookie(self) -> Header:
-        return self._cookie("", 0)
-
-    def _cookie(self, value: str, life_s: int) -> Header:
-        # Lax: it has to come along when the provider leads the browser back.
-        path = "/" if self._secure else CALLBACK
-        attributes = f"Path={path}; Max-Age={life_s}; HttpOnly; SameSite=Lax" + ("; Secure" if self._secure else "")
-        return b"set-cookie", f"{self._cookie_name}={value}; {attributes}".encode()
 
     async def _discover(self) -> dict[str, Any]:
         if not self._provider:

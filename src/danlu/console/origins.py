@@ -2,15 +2,19 @@
 
 Browsers part programs by origin and by nothing else: two apps below one host and port are one program to them, whatever
 paths their cookies have, and the page of one could read and steer the other with the rights of whoever opened both. So
-each has a host name of its own below the apps': `mine-3f2a91c07b6d.localhost:8081`. Browsers lead names below
-`localhost` to this machine without being told; elsewhere a wildcard does it (`--apps-url https://*.apps.example.com`).
+each has a host name of its own below the apps': `mine-3f2a….localhost:8081`. Browsers lead names below `localhost` to
+this machine without being told; elsewhere a wildcard does it (`--apps-url https://*.apps.example.com`).
 
-Where neither is there (`--apps-url` with a plain name), all apps share one origin.
+A host name is not parted by port where cookies are concerned: whoever knows it and has any port of the machine could
+lead a browser there and be sent the app's cookie. An app's pages are not ours and show no proof (`proof.py`), so the
+name itself is what nobody can know: it is made with the console's key for one app and one sign-in. It is told to the
+browser that opens the app, and reaches that app's own program; it stands in no object of the cluster.
+
+Where there is no wildcard (`--apps-url` with a plain name), all apps share one origin.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -18,10 +22,13 @@ from urllib.parse import urlsplit
 from danlu.console.appnames import AppName
 from danlu.console.asgi import Request
 from danlu.console.guard import host_of
+from danlu.console.sealing import Sealer
+from danlu.console.sessions import Session
 
 LOCAL = "localhost"
 WILDCARD = "*."
-LONGEST_WORD = 40  # of a label's 63 letters; the rest tells apart what begins alike
+SECRET_LETTERS = 32  # 128 bits
+LONGEST_WORD = 63 - 1 - SECRET_LETTERS  # a label has at most 63 letters; a name that people recognise goes first
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +42,16 @@ class AppOrigins:
 
     def every(self) -> str:
         """Source expressions of a Content-Security-Policy."""
-        return f"{self.url} {self._below('*')}" if self.apart else self.url
+        return f"{self.url} {self.below('*')}" if self.apart else self.url
 
-    def of(self, app: AppName, request: Request) -> str:
-        return self._below(label(app)) if self.apart_for(request) else self.url
+    def below(self, label: str) -> str:
+        """The origin of one app; "": the one that all share."""
+        return self.url.replace("://", f"://{label}.", 1) if label else self.url
 
-    def is_home(self, app: AppName, request: Request) -> bool:
-        """Whether the app may be answered under the name by which it was asked for."""
-        return not self.apart_for(request) or host_of(request) == f"{label(app)}.{self.host}"
-
-    def is_sibling(self, request: Request) -> bool:
-        """Whether that name is some app's own."""
-        return self.apart and host_of(request).endswith(f".{self.host}")
-
-    def apart_for(self, request: Request) -> bool:
-        """Safari asks the system for names below `localhost`, and most systems have not heard of them."""
-        if not self.apart or self.is_sibling(request):
-            return self.apart
-        agent = request.headers.get("user-agent", "")
-        is_safari = "Safari/" in agent and "Chrome/" not in agent and "Chromium/" not in agent
-        return not (self.host == LOCAL and is_safari)
-
-    def _below(self, name: str) -> str:
-        return self.url.replace("://", f"://{name}.", 1)
+    def label_in(self, request: Request) -> str:
+        """Of which app's own name the request's is; "" for none, and where all share one."""
+        host, ending = host_of(request), f".{self.host}"
+        return host.removesuffix(ending) if self.apart and host.endswith(ending) else ""
 
 
 def origins(url: str) -> AppOrigins:
@@ -66,6 +60,7 @@ def origins(url: str) -> AppOrigins:
     return AppOrigins(plain, apart=plain != url or urlsplit(plain).hostname == LOCAL)
 
 
-def label(app: AppName) -> str:
+def label(sealer: Sealer, session: Session, app: AppName) -> str:
+    """The same as long as the sign-in lasts, so that what an app's page keeps in the browser is there again."""
     word = re.sub("[^a-z0-9]+", "-", app.name)[:LONGEST_WORD].strip("-")
-    return f"{word}-{hashlib.sha256(app.base.encode()).hexdigest()[:12]}"
+    return f"{word}-{sealer.code('app label', session.proof, app.base)[:SECRET_LETTERS]}"

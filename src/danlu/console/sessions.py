@@ -1,4 +1,4 @@
-"""Who is signed in, kept in a sealed cookie and nowhere else.
+"""Who is signed in, kept in a sealed cookie that counts only together with a secret of the pages (`proof.py`).
 
 Stateless, so that two replicas with the same key know the same people and a restart signs nobody out. The price is
 that a single session cannot be revoked before its end; what counts, the token inside, is the cluster's to revoke.
@@ -6,10 +6,9 @@ that a single session cannot be revoked before its end; what counts, the token i
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from danlu.console.asgi import Header
 from danlu.console.sealing import LongCookie, Sealer
@@ -29,7 +28,7 @@ class Identity:
 class Session:
     identity: Identity
     expires: int  # seconds since 1970
-    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    proof: str  # hash of the secret that requests have to show
 
 
 class Sessions:
@@ -38,19 +37,21 @@ class Sessions:
         # Strict: no other site can make the browser send it, not even with a link. Cookies know no ports: two consoles
         # on one host must not overwrite each other's. __Host- also keeps sibling domains from setting ours.
         secure = url.startswith("https:")
+        # A session is of one console at one address: what was sent to another port while that was ours opens nothing.
+        self._purpose = f"session {url}"
         port = url.rpartition(":")[2].strip("/")
         name = "__Host-danlu-session" if secure else f"danlu-session-{port if port.isdigit() else 80}"
         self._cookie = LongCookie(name, "/", "SameSite=Strict" + ("; Secure" if secure else ""))
 
     def read(self, cookies: Mapping[str, str]) -> Session | None:
         text = self._cookie.read(cookies)
-        found = self._sealer.open("session", text) if text else None
+        found = self._sealer.open(self._purpose, text) if text else None
         if found is None or found["expires"] <= time.time():
             return None
-        return Session(Identity(**found["identity"]), found["expires"], found["csrf"])
+        return Session(Identity(**found["identity"]), found["expires"], found["proof"])
 
     def cookies_for(self, session: Session, had: Mapping[str, str]) -> list[Header]:
-        text = self._sealer.seal("session", asdict(session))
+        text = self._sealer.seal(self._purpose, asdict(session))
         return self._cookie.write(text, session.expires - int(time.time()), had)
 
     def no_cookies(self, had: Mapping[str, str]) -> list[Header]:

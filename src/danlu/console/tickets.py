@@ -2,6 +2,8 @@
 
 A ticket stands in an address, so it is good for a minute and for one use. That it was used is remembered by the process
 that saw it; with several replicas, a ticket could be used once at each of them within that minute.
+
+Both hold for one app under one host name (`origins.py`): at another they are nothing.
 """
 
 from __future__ import annotations
@@ -31,30 +33,33 @@ class Tickets:
         self._sealer = sealer
         self._used: dict[str, float] = {}
 
-    def issue(self, app: AppName, identity: Identity, expires: int) -> str:
+    def issue(self, app: AppName, label: str, given: Pass) -> str:
         content = {
-            "app": asdict(app),
-            "pass": asdict(Pass(identity, expires)),
+            "pass": asdict(given),
             "until": time.time() + TICKET_LIFE_S,
             "once": secrets.token_hex(8),
         }
-        return self._sealer.seal("ticket", content)
+        return self._sealer.seal(_purpose("ticket", app, label), content)
 
-    def redeem(self, app: AppName, ticket: str) -> Pass | None:
-        found = self._sealer.open("ticket", ticket)
+    def redeem(self, app: AppName, label: str, ticket: str) -> Pass | None:
+        found = self._sealer.open(_purpose("ticket", app, label), ticket)
         now = time.time()
-        if found is None or found["app"] != asdict(app) or found["until"] < now or found["once"] in self._used:
+        if found is None or found["until"] < now or found["once"] in self._used:
             return None
         self._used = {once: until for once, until in self._used.items() if until > now}
         self._used[found["once"]] = found["until"]
         return _pass(found["pass"])
 
-    def seal_pass(self, app: AppName, given: Pass) -> str:
-        return self._sealer.seal(f"pass {app.base}", asdict(given))
+    def seal_pass(self, app: AppName, label: str, given: Pass) -> str:
+        return self._sealer.seal(_purpose("pass", app, label), asdict(given))
 
-    def read_pass(self, app: AppName, text: str) -> Pass | None:
-        found = _pass(self._sealer.open(f"pass {app.base}", text)) if text else None
+    def read_pass(self, app: AppName, label: str, text: str) -> Pass | None:
+        found = _pass(self._sealer.open(_purpose("pass", app, label), text)) if text else None
         return found if found is not None and found.expires > time.time() else None
+
+
+def _purpose(word: str, app: AppName, label: str) -> str:
+    return f"{word} {label} {app.base}"
 
 
 def _pass(found: Any) -> Pass | None:

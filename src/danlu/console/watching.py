@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -24,13 +25,17 @@ from danlu.console.sessions import Session
 from danlu.errors import ApiError, BadRequest, TooManyRequests, Unauthorized
 from danlu.meta.nesting import parse_json
 
+PROTOCOL = "watch.danlu.dev"
 MOST_WATCHES = 200  # of one page; the largest has thirty
 NORMAL = 1000
 
 
-async def serve(api: KubeApi, renewals: Renewals, session: Session, receive: Receive, send: Send) -> None:
+async def serve(
+    api: KubeApi, renewals: Renewals, session: Session, offered: Collection[str], receive: Receive, send: Send
+) -> None:
+    """`offered`: the socket's protocols. A browser that offers any, as it does with the proof, wants one chosen."""
     await receive()  # websocket.connect
-    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.accept", "subprotocol": PROTOCOL if PROTOCOL in offered else None})
     channel = _Channel(api, renewals, session, send)
     try:
         # A watch has no end of its own; the sign-in that it rests on has one.

@@ -1,7 +1,7 @@
 /** Sign-in stands in place of the page that was asked for, so that signing in leads back to it. */
 import { Alert, Button, Card, Form, Input, Typography } from 'antd'
 import { useEffect, useState } from 'react'
-import { KubeError, messageOf, oidcStart, signIn, type SignInWay } from '../kube'
+import { KubeError, messageOf, OIDC_CALLBACK, signIn, startOidc, type SignInWay } from '../kube'
 import { useWords } from '../i18n'
 import { LanguageButton, ThemeButton } from './Preferences'
 import { words } from './words'
@@ -9,10 +9,12 @@ import { words } from './words'
 interface Props {
   ways: readonly SignInWay[]
   expired: boolean
+  /** why an address that was to sign in did not */
+  problem: string | undefined
   onSignedIn: () => void
 }
 
-export default function SignIn({ ways, expired, onSignedIn }: Props) {
+export default function SignIn({ ways, expired, problem, onSignedIn }: Props) {
   const w = useWords(words)
   useEffect(() => {
     document.title = `${w('signIn')} · ${w('product')}`
@@ -32,6 +34,16 @@ export default function SignIn({ ways, expired, onSignedIn }: Props) {
       setBusy(false)
     }
   }
+  const [leaving, setLeaving] = useState(false)
+  const leave = async (): Promise<void> => {
+    setLeaving(true)
+    try {
+      await startOidc(location.pathname === OIDC_CALLBACK ? '/' : location.pathname + location.search)
+    } catch (refused) {
+      setError(w('signInFailed', { message: messageOf(refused) }))
+      setLeaving(false)
+    }
+  }
   return (
     <main className="sign-in">
       <div className="sign-in-tools">
@@ -43,7 +55,7 @@ export default function SignIn({ ways, expired, onSignedIn }: Props) {
         <Typography.Title level={1} style={{ fontSize: 24, marginTop: 8 }}>
           {w('product')}
         </Typography.Title>
-        {new URLSearchParams(location.search).get('problem') === 'link' && <Alert type="warning" showIcon message={w('oldLink')} style={{ marginBottom: 16 }} />}
+        {problem && <Alert type="warning" showIcon message={problem} style={{ marginBottom: 16 }} />}
         {expired && <Alert type="info" showIcon message={w('expired')} style={{ marginBottom: 16 }} />}
         {ways.includes('token') && (
           <Form layout="vertical" onFinish={(values: { token: string }) => void submit(values)} requiredMark={false}>
@@ -65,7 +77,7 @@ export default function SignIn({ ways, expired, onSignedIn }: Props) {
           </Form>
         )}
         {ways.includes('oidc') && (
-          <Button block href={oidcStart(location.pathname + location.search)}>
+          <Button block loading={leaving} onClick={() => void leave()}>
             {w('oidc')}
           </Button>
         )}

@@ -1,8 +1,9 @@
 /** Who is signed in, for all pages; leads to the sign-in page and back. */
 import { Button, Result } from 'antd'
 import { createContext, lazy, Suspense, useCallback, useContext, useEffect, useRef, useState, type ReactNode } from 'react'
-import { forgetAll, messageOf, onSignedOut, readSession, signOut, type Session, type SignInWay } from '../kube'
+import { forgetAll, messageOf, onProofChanged, onSignedOut, readSession, SignedOut, signOut, type Session, type SignInWay } from '../kube'
 import { useWords } from '../i18n'
+import { arrive, broughtLink } from './arriving'
 import { Waiting } from './Waiting'
 import { words } from './words'
 
@@ -21,30 +22,47 @@ export function useSession(): SessionValue {
   return value
 }
 
-type State = { session: Session } | { ways: SignInWay[]; expired: boolean } | { error: unknown } | undefined
+type State = { session: Session } | { ways: SignInWay[]; expired: boolean; problem?: string | undefined } | { error: unknown } | undefined
 
 export function SessionProvider({ children }: { children: ReactNode }) {
   const w = useWords(words)
   const [state, setState] = useState<State>()
   const signedIn = useRef(false)
-  const load = useCallback(async (expired = false) => {
+  const load = useCallback(async (expired = false, problem?: string) => {
     try {
       const answer = await readSession()
       signedIn.current = !Array.isArray(answer)
-      setState(Array.isArray(answer) ? { ways: answer, expired } : { session: answer })
+      setState(Array.isArray(answer) ? { ways: answer, expired, problem } : { session: answer })
     } catch (error) {
       setState({ error })
     }
   }, [])
+  const begin = useCallback(async () => {
+    const byLink = broughtLink()
+    try {
+      const session = await arrive()
+      if (session === undefined) return await load()
+      signedIn.current = true
+      setState({ session })
+    } catch (error) {
+      // Whoever is signed in already stays so: any page can lead here with a link that is no good.
+      await load(false, byLink && error instanceof SignedOut ? w('oldLink') : w('signInFailed', { message: messageOf(error) }))
+    }
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- once, in the language of the beginning
+  }, [load])
   useEffect(() => {
-    void load()
+    void begin()
     onSignedOut(() => {
       // A wrong token is refused in the same way; who never was signed in has lost nothing.
       if (!signedIn.current) return
       forgetAll()
       void load(true)
     })
-  }, [load])
+    onProofChanged(() => {
+      forgetAll()
+      void load()
+    })
+  }, [begin, load])
 
   if (state === undefined) return <Waiting for={w('connecting')} height="60vh" />
   if ('error' in state) {
@@ -57,11 +75,9 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     )
   }
   if ('ways' in state) {
-    // The server's own pages (/console/apps/enter, which leads on to a notebook) are asked for again.
-    const signedIn = (): void => (location.pathname.startsWith('/console/') ? location.reload() : void load())
     return (
       <Suspense fallback={<Waiting for={w('loadingPage')} height="60vh" />}>
-        <SignIn ways={state.ways} expired={state.expired} onSignedIn={signedIn} />
+        <SignIn ways={state.ways} expired={state.expired} problem={state.problem} onSignedIn={() => void load()} />
       </Suspense>
     )
   }

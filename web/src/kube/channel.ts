@@ -7,6 +7,7 @@
  */
 import { errorOfStatus, SignedOut, Unreachable } from './errors'
 import { lineBatches, noticeSignedOut, request, webSocketUrl } from './http'
+import { withProof } from './proof'
 import type { Status } from './types'
 
 interface Listener {
@@ -22,10 +23,12 @@ interface Stream extends Listener {
 }
 
 const CHANNEL = '/console/watch'
+const PROTOCOL = 'watch.danlu.dev'
 let available: boolean | undefined // undefined: not tried yet
 let socket: WebSocket | undefined
 let opening: Promise<boolean> | undefined
 let next = 1
+let owner = 0 // counts the people to whom the connection has belonged
 const streams = new Map<number, Stream>()
 
 function deliver(data: string): void {
@@ -48,11 +51,20 @@ function deliver(data: string): void {
   }
 }
 
+function lose(): void {
+  socket = undefined
+  const lost = [...streams.values()]
+  streams.clear()
+  lost.forEach((stream) => stream.end(new Unreachable()))
+}
+
 function connect(): Promise<boolean> {
   if (socket?.readyState === WebSocket.OPEN) return Promise.resolve(true)
   opening ??= new Promise((resolve) => {
-    const made = new WebSocket(webSocketUrl(CHANNEL))
+    const made = new WebSocket(webSocketUrl(CHANNEL), withProof(PROTOCOL))
+    const mine = owner
     made.onopen = () => {
+      if (mine !== owner) return made.close()
       socket = made
       available = true
       opening = undefined
@@ -60,16 +72,20 @@ function connect(): Promise<boolean> {
     }
     made.onmessage = (message: MessageEvent<string>) => deliver(message.data)
     made.onclose = () => {
-      opening = undefined
+      if (mine === owner) opening = undefined
       resolve(false)
-      if (socket !== made) return
-      socket = undefined
-      const lost = [...streams.values()]
-      streams.clear()
-      lost.forEach((stream) => stream.end(new Unreachable()))
+      if (socket === made) lose()
     }
   })
   return opening
+}
+
+/** The connection is a person's: the next one who signs in gets another. */
+export function closeChannel(): void {
+  owner++
+  opening = undefined
+  socket?.close()
+  lose()
 }
 
 /** Starts to watch; the answer ends it. */

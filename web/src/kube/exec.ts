@@ -2,6 +2,7 @@
 import { webSocketUrl } from './http'
 import { KINDS } from './kinds'
 import { objectPath, withQuery } from './paths'
+import { withProof } from './proof'
 import type { Status } from './types'
 
 const STDIN = 0
@@ -40,7 +41,7 @@ export function exec(namespace: string, pod: string, options: ExecOptions): Exec
     stderr: !options.tty,
     tty: options.tty ?? false,
   })
-  const socket = new WebSocket(webSocketUrl(path), ['v5.channel.k8s.io', 'v4.channel.k8s.io'])
+  const socket = new WebSocket(webSocketUrl(path), withProof('v5.channel.k8s.io', 'v4.channel.k8s.io'))
   socket.binaryType = 'arraybuffer'
   const encoder = new TextEncoder()
   let status: Status | undefined

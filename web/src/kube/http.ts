@@ -1,12 +1,8 @@
-/** One door to the server: adds the CSRF header, turns refusals into KubeError, tells when the sign-in has expired. */
+/** One door to the server: shows the proof, turns refusals into KubeError, tells when the sign-in has expired. */
 import { errorOfResponse, SignedOut, Unreachable } from './errors'
+import { proof, PROOF_HEADER } from './proof'
 
-let csrf = ''
 let signedOut: () => void = () => undefined
-
-export const setCsrf = (token: string): void => {
-  csrf = token
-}
 
 export const onSignedOut = (listener: () => void): void => {
   signedOut = listener
@@ -22,12 +18,13 @@ export interface Options {
   accept?: string
   signal?: AbortSignal | undefined
   raw?: BodyInit
+  /** of a sign-in that begins; else the one that is kept */
+  proof?: string
 }
 
 export async function request(path: string, options: Options = {}): Promise<Response> {
   const method = options.method ?? 'GET'
-  const headers: Record<string, string> = { Accept: options.accept ?? 'application/json' }
-  if (method !== 'GET') headers['X-Danlu-CSRF'] = csrf
+  const headers: Record<string, string> = { Accept: options.accept ?? 'application/json', [PROOF_HEADER]: options.proof ?? proof() }
   const body = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
   if (body !== undefined) headers['Content-Type'] = options.contentType ?? 'application/json'
   let response: Response
@@ -36,6 +33,7 @@ export async function request(path: string, options: Options = {}): Promise<Resp
       method,
       headers,
       credentials: 'same-origin',
+      redirect: 'error', // our server sends none; what is shown to it must not be shown elsewhere
       ...(body === undefined ? {} : { body }),
       ...(options.signal ? { signal: options.signal } : {}),
     })

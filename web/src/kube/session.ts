@@ -1,10 +1,10 @@
 /** Who is signed in, and how one signs in. */
-import { requestJson, setCsrf } from './http'
 import { KubeError } from './errors'
+import { requestJson } from './http'
+import { forgetProof, keepProof, leaveWithProof, newProof, proof, PROOF_HEADER, returnWithProof } from './proof'
 
 export interface Session {
   user: { name: string; groups: string[] }
-  csrf: string
   appsOrigin?: string
   signIn?: SignInWay[]
   version: string
@@ -17,22 +17,51 @@ export type SignInWay = 'token' | 'oidc'
 
 /** The session, or the ways to sign in. */
 export async function readSession(): Promise<Session | SignInWay[]> {
-  const response = await fetch('/console/session', { credentials: 'same-origin', headers: { Accept: 'application/json' } })
+  const headers = { Accept: 'application/json', [PROOF_HEADER]: proof() }
+  const response = await fetch('/console/session', { credentials: 'same-origin', redirect: 'error', headers })
   const body = (await response.json().catch(() => ({}))) as Partial<Session>
   if (response.status === 401) return body.signIn ?? ['token']
   if (!response.ok) throw new KubeError(response.status, response.statusText, (body as { message?: string }).message ?? `HTTP ${response.status}`)
-  setCsrf(body.csrf ?? '')
   return body as Session
 }
 
-export const signIn = (token: string): Promise<unknown> => requestJson('/console/sign-in', { method: 'POST', body: { token } })
+/** The new secret counts when the server has taken it: until then the sign-in of before holds. */
+async function signInWith(body: { token: string } | { link: string }): Promise<Session> {
+  const secret = newProof()
+  const session = await requestJson<Session>('/console/sign-in', { method: 'POST', body, proof: secret })
+  keepProof(secret)
+  return session
+}
 
-export const signOut = (): Promise<unknown> => requestJson('/console/sign-out', { method: 'POST', body: {} })
+export const signIn = (token: string): Promise<Session> => signInWith({ token })
 
-export const oidcStart = (next: string): string => `/console/oidc/start?next=${encodeURIComponent(next)}`
+export const signInWithLink = (link: string): Promise<Session> => signInWith({ link })
+
+export const signOut = (): Promise<unknown> => requestJson('/console/sign-out', { method: 'POST', body: {} }).finally(forgetProof)
+
+/** Leaves for the identity provider, which leads back to OIDC_CALLBACK. */
+export async function startOidc(next: string): Promise<void> {
+  const secret = newProof()
+  const { address } = await requestJson<{ address: string }>('/console/oidc/start', { method: 'POST', body: { next }, proof: secret })
+  leaveWithProof(secret)
+  location.href = address
+}
+
+export const OIDC_CALLBACK = '/console/oidc/callback'
+
+/** `brought`: the query with which the provider led back. The answer is the page that was asked for before. */
+export async function finishOidc(brought: Record<string, string>): Promise<string> {
+  const secret = returnWithProof()
+  const { next } = await requestJson<{ next: string }>('/console/oidc/finish', { method: 'POST', body: brought, proof: secret })
+  keepProof(secret)
+  return next
+}
 
 export type AppKind = 'notebook' | 'tensorboard' | 'service'
 
 /** The address of a notebook, TensorBoard or service for a new tab. */
 export const openApp = (namespace: string, kind: AppKind, name: string): Promise<{ url: string }> =>
   requestJson('/console/apps/open', { method: 'POST', body: { namespace, kind, name } })
+
+/** The same of a path below the apps' origin. */
+export const openAppAt = (path: string): Promise<{ url: string }> => requestJson('/console/apps/open', { method: 'POST', body: { path } })

@@ -1,4 +1,5 @@
 /** One watcher for each list, shared by all that look at it, and kept a while after the last has gone. */
+import { closeChannel } from './channel'
 import type { Kind } from './kinds'
 import { selectionPath, type Selection } from './paths'
 import { Watcher } from './watcher'
@@ -50,4 +51,5 @@ export function forgetAll(): void {
     shared.watcher.stop()
   })
   watchers.clear()
+  closeChannel()
 }
