@@ -128,10 +128,12 @@ class Console:
     async def _session(self, request: Request) -> Session:
         """Of whom the request is; raises Unauthorized, or Forbidden when it is another page's doing."""
         self._guard.check_origin(request)
-        session = self.sessions.read(request.cookies)
-        if session is None:
+        found = self.sessions.read(request.cookies)
+        if not found:
             raise Unauthorized("nobody is signed in, or the sign-in has ended")
-        proof.check(request, session.proof)
+        session = next((one for one in found if proof.fits(request, one.proof)), None)
+        if session is None:
+            raise Unauthorized("the header X-Danlu-Proof is missing or is not this sign-in's; sign in again")
         identity = await self.renewals.current(session.identity)
         if identity != session.identity:
             session = replace(session, identity=identity)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from html import escape
 from typing import Any
@@ -19,6 +19,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
+Cookies = Mapping[str, Sequence[str]]
 
 MAX_FORM_BYTES = 64 * 1024  # of the console's own requests; what goes to the API is not read here
 
@@ -60,14 +61,14 @@ class Request:
         return any(key == name for key, _ in parse_qsl(self.query_string, keep_blank_values=True))
 
 
-def parse_cookies(headers: Iterable[str]) -> dict[str, str]:
-    """Of two cookies with one name the first counts: browsers send the one with the longer path first."""
-    found: dict[str, str] = {}
+def parse_cookies(headers: Iterable[str]) -> Cookies:
+    """A name may come several times: others on this host can plant one of ours, for a longer path, which comes first."""
+    found: dict[str, list[str]] = {}
     for header in headers:
         for part in header.split(";"):
             name, equals, value = part.strip().partition("=")
             if equals:
-                found.setdefault(name, value)
+                found.setdefault(name, []).append(value)
     return found
 
 

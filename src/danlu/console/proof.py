@@ -17,7 +17,7 @@ import hmac
 import re
 
 from danlu.console.asgi import Request
-from danlu.errors import BadRequest, Unauthorized
+from danlu.errors import BadRequest
 
 HEADER = "x-danlu-proof"
 PROTOCOL = "proof.danlu.dev."  # and the secret
@@ -32,11 +32,10 @@ def hash_of_new(request: Request) -> str:
     return _hash(secret)
 
 
-def check(request: Request, expected: str) -> None:
-    """Raises Unauthorized: whoever comes with the cookie alone is nobody."""
+def fits(request: Request, expected: str) -> bool:
+    """Whether the request shows the secret with this hash: whoever comes with the cookie alone is nobody."""
     secret = _shown(request)
-    if not secret or not hmac.compare_digest(_hash(secret), expected):
-        raise Unauthorized("the header X-Danlu-Proof is missing or is not this sign-in's; sign in again")
+    return bool(secret) and hmac.compare_digest(_hash(secret), expected)
 
 
 def _shown(request: Request) -> str:

@@ -6,13 +6,13 @@ import hmac
 import os
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from danlu.console.asgi import Header
+from danlu.console.asgi import Cookies, Header
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 NONCE_BYTES = 12
 PIECE = 3800  # of a cookie's value; browsers take 4096 bytes for name, value and attributes
 MAX_PIECES = 8
+COUNTED = "."  # between the number of pieces and the first of them
+MAX_READINGS = 8  # of cookies that came several times: ours, and what others have planted
 OUR_COOKIES = ("danlu-", "__host-danlu-", "__secure-danlu-")  # in lower case: none of these is an app's to set or see
 
 
@@ -69,20 +71,28 @@ class LongCookie:
     path: str
     attributes: str
 
-    def read(self, cookies: Mapping[str, str]) -> str:
-        return "".join(cookies.get(f"{self.name}-{number}", "") for number in range(MAX_PIECES))
+    def readings(self, cookies: Cookies) -> Iterator[str]:
+        """What the value may be. Where somebody else has planted cookies of these names, one of several."""
+        every = [cookies.get(f"{self.name}-{number}", ()) for number in range(MAX_PIECES)]
+        for turn in range(min(MAX_READINGS, max(map(len, every)))):
+            pieces = [values[min(turn, len(values) - 1)] if values else "" for values in every]
+            count, _, first = pieces[0].partition(COUNTED)
+            if count.isdecimal() and len(count) == 1:
+                yield "".join([first, *pieces[1 : int(count)]])
 
-    def write(self, text: str, life_s: int, had: Mapping[str, str]) -> list[Header]:
+    def write(self, text: str, life_s: int, had: Cookies) -> list[Header]:
         """`had` are the request's cookies: pieces of a longer value that was there before are removed."""
         pieces = [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
         if len(pieces) > MAX_PIECES:
             raise ValueError("the token is too long to be kept in cookies")
+        # How many there are, or a further one that is not ours would spoil them.
+        pieces[0] = f"{len(pieces)}{COUNTED}{pieces[0]}"
         return [
             *(self._one(number, piece, life_s) for number, piece in enumerate(pieces)),
             *self.remove(had, len(pieces)),
         ]
 
-    def remove(self, had: Mapping[str, str], first: int = 0) -> list[Header]:
+    def remove(self, had: Cookies, first: int = 0) -> list[Header]:
         return [self._one(number, "", 0) for number in range(first, MAX_PIECES) if f"{self.name}-{number}" in had]
 
     def _one(self, number: int, value: str, life_s: int) -> Header:

@@ -7,10 +7,9 @@ that a single session cannot be revoked before its end; what counts, the token i
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from danlu.console.asgi import Header
+from danlu.console.asgi import Cookies, Header
 from danlu.console.sealing import LongCookie, Sealer
 
 
@@ -43,16 +42,18 @@ class Sessions:
         name = "__Host-danlu-session" if secure else f"danlu-session-{port if port.isdigit() else 80}"
         self._cookie = LongCookie(name, "/", "SameSite=Strict" + ("; Secure" if secure else ""))
 
-    def read(self, cookies: Mapping[str, str]) -> Session | None:
-        text = self._cookie.read(cookies)
-        found = self._sealer.open(self._purpose, text) if text else None
-        if found is None or found["expires"] <= time.time():
-            return None
-        return Session(Identity(**found["identity"]), found["expires"], found["proof"])
+    def read(self, cookies: Cookies) -> list[Session]:
+        """All that came: whose a request is, its proof says."""
+        opened = (self._sealer.open(self._purpose, text) for text in self._cookie.readings(cookies))
+        return [
+            Session(Identity(**found["identity"]), found["expires"], found["proof"])
+            for found in opened
+            if found is not None and found["expires"] > time.time()
+        ]
 
-    def cookies_for(self, session: Session, had: Mapping[str, str]) -> list[Header]:
+    def cookies_for(self, session: Session, had: Cookies) -> list[Header]:
         text = self._sealer.seal(self._purpose, asdict(session))
         return self._cookie.write(text, session.expires - int(time.time()), had)
 
-    def no_cookies(self, had: Mapping[str, str]) -> list[Header]:
+    def no_cookies(self, had: Cookies) -> list[Header]:
         return self._cookie.remove(had)
