@@ -62,7 +62,7 @@ class Request:
 
 
 def parse_cookies(headers: Iterable[str]) -> Cookies:
-    """A name may come several times: others on this host can plant one of ours, for a longer path, which comes first."""
+    """A name may come several times: others on this host can plant one of ours for a longer path, which comes first."""
     found: dict[str, list[str]] = {}
     for header in headers:
         for part in header.split(";"):
