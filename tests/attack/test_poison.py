@@ -548,7 +548,7 @@ async def test_objects_that_nobody_can_read_do_not_stop_the_next_start(tmp_path:
 
         def set_aside() -> bool:
             named = {(entry.controller, entry.name) for entry in again.directory.read_set_aside()}
-            return named >= {("statefulset", "poison-0"), ("deployment", "poison-1"), ("endpoints", "poison-1")}
+            return named >= {("statefulset", "poison-0"), ("deployment", "poison-1")}
 
         await until("the garbage to be named", set_aside)
     finally:
