@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 from danlu import errors
 from danlu.client.config import Config
 from danlu.client.transport import Query, TransportResponse, asks_for_a_stream
+from danlu.client.trust import trusting
 
 if TYPE_CHECKING:
     import aiohttp
@@ -90,12 +91,10 @@ class HttpTransport:
 
 
 def tls_context(config: Config) -> ssl.SSLContext:
-    context = ssl.create_default_context(cadata=config.ca.decode() if config.ca else None)
+    context = trusting(config.ca)
     if config.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    # Python 3.13 asks for extensions that the authorities of many clusters do not write.
-    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
     if config.client_certificate:
         # The ssl module reads certificates from files only; this one is gone when the block ends.
         with tempfile.NamedTemporaryFile(suffix=".pem") as file:

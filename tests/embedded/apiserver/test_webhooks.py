@@ -6,11 +6,16 @@ import base64
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from tests.embedded.apiserver.asking import MERGE, NAMESPACE, Ask, config_map
 
 from danlu.embedded.apiserver.auth.certificates import Certificates
@@ -33,6 +38,28 @@ class Hook:
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._context.load_cert_chain(pair.certificate, pair.key)
         self.url = ""
+
+    def sign_itself(self, folder: Path) -> None:
+        """With a certificate that is no authority, and is its own issuer: what `openssl req -x509` often makes."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "hook")])
+        now = datetime.now(UTC)
+        addresses = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+        made = (
+            x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+            .serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+            .add_extension(addresses, critical=False)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .sign(key, hashes.SHA256())
+        )  # fmt: skip
+        pem = made.public_bytes(serialization.Encoding.PEM)
+        secret = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        (folder / "self.pem").write_bytes(pem + secret)
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._context.load_cert_chain(folder / "self.pem")
+        self.bundle = base64.b64encode(pem).decode()
 
     async def start(self) -> web.AppRunner:
         application = web.Application()
@@ -135,6 +162,23 @@ async def test_a_server_that_nobody_vouches_for_is_not_believed(ask: Ask, hook: 
     await configure(ask, hook, clientConfig={"url": hook.url, "caBundle": other})
     assert (await ask("POST", MAPS, config_map("c"))).status == 500
     assert hook.asked == []
+
+
+async def test_a_bundle_may_be_the_serving_certificate_itself(ask: Ask, tmp_path: Path) -> None:
+    """As Go believes it: self-signed without CA:TRUE, or issued by an authority that the bundle does not have."""
+    issued = Hook(tmp_path / "issued")
+    issued.bundle = base64.b64encode(
+        Certificates(tmp_path / "issued").ensure_server().certificate.read_bytes()
+    ).decode()
+    self_signed = Hook(tmp_path / "self-signed")
+    self_signed.sign_itself(tmp_path)
+    for hook in (issued, self_signed):
+        runner = await hook.start()
+        await configure(ask, hook)
+        await ask.made(MAPS, config_map(f"c{len(hook.asked)}-{id(hook)}"))
+        assert len(hook.asked) == 1
+        assert (await ask("DELETE", f"{API}/validatingwebhookconfigurations/hooks")).status == 200
+        await runner.cleanup()
 
 
 async def test_match_conditions_decide_before_anybody_is_asked(ask: Ask, hook: Hook) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from danlu.client.trust import trusting
 from danlu.embedded.apiserver.admission import Attributes
 from danlu.embedded.apiserver.admission.policies import PolicyError, Program, compile_expression, evaluate, request_of
 from danlu.embedded.apiserver.admission.policymatching import matches
@@ -166,13 +167,10 @@ class Webhooks:
 
     def _target(self, config: Mapping[str, Any]) -> tuple[str, str, str | None, ssl.SSLContext]:
         """(the address to call, as it is shown, the name that its certificate must have, whom to trust)."""
-        context = ssl.create_default_context()
-        bundle = config.get("caBundle")
-        if bundle:
-            try:
-                context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
-            except (ssl.SSLError, ValueError) as error:
-                raise CallFailed(f"its caBundle cannot be read: {error}") from None
+        try:
+            context = trusting(base64.b64decode(config.get("caBundle") or ""))
+        except (ssl.SSLError, ValueError) as error:
+            raise CallFailed(f"its caBundle cannot be read: {error}") from None
         if config.get("url"):
             return config["url"], config["url"], None, context
         wanted = config.get("service") or {}
