@@ -109,6 +109,7 @@ async def test_a_cut_write_ahead_log_is_told_with_names_and_no_revision_is_given
     assert loss.count == len(gone)
     assert {one["name"] for one in loss.lost} == gone
     assert f"to {revision}" in loss.reason
+    assert all(again.store.why_held("things", "default", name) for name in gone), "not there, and not deleted"
     with pytest.raises(Expired):
         again.store.subscribe("things", revision - 35)
     stored = await again.store.put("things", thing("after"))

@@ -109,8 +109,7 @@ class Opening:
             self.database.close()
             raise DataDirectoryError(self._nothing_readable(why))
         files.build(self.path, rows)
-        files.install(self.path, self._aside)
-        self.database.close()  # after it was moved: closing would write its log back into it
+        self._replace_file()
         log.error(
             "%s was damaged (%s): %d rows were read out of its pages into a new one; the old one is in %s",
             self.path, why, len(rows), self._aside,
@@ -120,8 +119,6 @@ class Opening:
                 f"{self.path.name} was damaged ({why}); {len(rows)} rows of it could be read, and nothing says how "
                 f"many there were; the old file is in {self._aside}"
             )
-        self.database = files.connect(self.path)
-        files.tune(self.database)
         return rows
 
     def _nothing_readable(self, why: str) -> str:
@@ -241,26 +238,22 @@ class Opening:
         for row, _ in kept:
             ledger = ledger.with_row(row.revision, verdict.checks[row.revision])
         last, _, ledger = sealed(ledger, mark, MARK, "", "", "", b"{}")
-        before = {row.revision: row for row in rows}
-        self._write_mended(before, [row for row, _ in kept], last)
-        self.acknowledged.write(ledger, [last], sync=True)
+        if [row for row, _ in kept] == rows:
+            self.database.execute(files.INSERT, last)
+            self.acknowledged.write(ledger, [last], sync=True)
+        else:
+            # Into a file of its own: who can say what a delete does in a tree with damaged pages?
+            files.build(self.path, [*(row for row, _ in kept), last])
+            self.acknowledged.write(ledger, [last], sync=True)
+            self._replace_file()
+            log.error("the damaged files of %s are kept in %s", self.path, self._aside)
         return Opened(self.database, self.acknowledged, [*kept, (last, b"{}")], ledger, self.findings)
 
-    def _write_mended(self, before: dict[int, Row], kept: list[Row], mark: Row) -> None:
-        after = {row.revision: row for row in kept}
-        database = self.database
-        database.execute("BEGIN IMMEDIATE")
-        try:
-            gone = [(revision,) for revision, row in before.items() if after.get(revision) != row]
-            database.executemany("DELETE FROM log WHERE revision = ?", gone)
-            new = [row for revision, row in after.items() if before.get(revision) != row]
-            database.executemany(files.INSERT, [*new, mark])
-            files.set_format(database)
-            database.execute("COMMIT")
-        except sqlite3.Error:
-            if database.in_transaction:
-                database.execute("ROLLBACK")
-            raise
+    def _replace_file(self) -> None:
+        files.install(self.path, self._aside)
+        self.database.close()  # after it was moved: closing would write its log back into it
+        self.database = files.connect(self.path)
+        files.tune(self.database)
 
     def _set_aside(self, verdict: Verdict) -> set[int]:
         """Records damaged rows; returns the revisions of rows that hold and must not be served in their place."""

@@ -79,8 +79,17 @@ class SqliteJournal:
             yield row.revision, row.change, row.resource, row.namespace, row.name, content
 
     def held(self) -> dict[Key, str]:
-        """Objects that are damaged and wait for `danlu repair`: they are not there, and were not deleted."""
-        return {one.key: one.reason for one in self.quarantine.findings() if one.kind == OBJECT}
+        """Objects that are damaged or lost and wait for `danlu repair`: they are not there, and were not deleted."""
+        found: dict[Key, str] = {}
+        for one in self.quarantine.findings():
+            if one.kind == OBJECT:
+                found[one.key] = one.reason
+            for write in one.lost:
+                key = (write["resource"], write["namespace"], write["name"])
+                found.pop(key, None)
+                if write["change"] != DELETED:
+                    found[key] = f"revision {write['revision']} is lost"
+        return found
 
     def set_aside(self, stored: Stored, why: str) -> None:
         """Into quarantine, on the disk when this returns; the caller takes it out of the log."""
