@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from tests.running import Api, Danlu
+from tests.torture.damages import campaign
 
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
@@ -322,3 +323,34 @@ def test_repair_puts_the_last_good_version_back(make_danlu: Callable[..., Danlu]
     assert danlu.kubectl("get", "configmap", "c", "-o", "jsonpath={.data.said} {.metadata.uid}") == f"first {uid}"
     assert "damage" not in danlu.command("status").stdout
     danlu.down()
+
+
+def test_all_that_the_system_made_is_damaged_at_once_and_made_again(make_danlu: Callable[..., Danlu]) -> None:
+    """Namespaces, roles, definitions, the node, its lease: nothing of it keeps a start from being one."""
+    danlu = make_danlu("--no-console")
+    danlu.kubectl("create", "configmap", "mine", "--from-literal=a=b")
+    danlu.down()
+    database = sqlite3.connect(danlu.data / "store.db")
+    done = database.execute("UPDATE log SET object = x'00' WHERE resource != 'configmaps'")
+    assert done.rowcount > 80
+    database.commit()
+    database.close()
+    danlu.up()
+    assert danlu.kubectl("get", "configmap", "mine", "-o", "jsonpath={.data.a}") == "b"
+    danlu.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=30s")
+    assert "pytorchjobs.kubeflow.org" in danlu.kubectl("get", "crds")
+    danlu.kubectl("get", "leases", "-n", "kube-node-lease")
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox", "command": ["true"]}]}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod}
+    danlu.wait("the service account", lambda: danlu.kubectl("get", "serviceaccount", "default", check=False))
+    danlu.kubectl("apply", "-f", "-", stdin=json.dumps(body))
+    danlu.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/p", "--timeout=50s")
+    danlu.down()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_random_damage_to_every_file_is_no_silent_loss(tmp_path: Path) -> None:
+    """A few of the two hundred that `scripts/torture damage` tries."""
+    outcomes = campaign(tmp_path, 12, 4711, print)
+    assert sum(outcomes.values()) == 12

@@ -109,7 +109,8 @@ def attempt(base: Base, folder: Path, name: str, chance: random.Random) -> tuple
     started = danlu.command("up", "--detach", "--port", "0", check=False)
     if started.returncode != 0:
         said = started.stderr.strip()
-        assert "a mistake in Danlu" not in said, f"{done}: no clear refusal: {said}"
+        log = (danlu.data / "danlu.log").read_text(errors="replace")[-3000:]
+        assert "it did not start" not in said, f"{done}: no clear refusal: {said}\n{log}"
         assert str(danlu.data) in said, f"{done}: the refusal names no file: {said}"
         assert danlu.command("status", check=False).returncode == 3, f"{done}: refused, and runs"
         return REFUSED, f"{done}: {said}"

@@ -105,9 +105,9 @@ class Server:
         return await handler(call)
 
     def _refuse_held(self, call: Call) -> None:
-        """An object in quarantine is not gone: who is told so would delete what belongs to it."""
+        """An object in quarantine is not gone: who is told so would delete what belongs to it. It may be made anew."""
         served = call.served
-        if served is None or not call.name:
+        if served is None or not call.name or _may_create(call):
             return
         why = self.store.why_held(served.key, call.namespace, call.name)
         if why:
@@ -195,6 +195,13 @@ def _bad_segment(name: str) -> str:
     if name in (".", ".."):
         return f"may not be '{name}'"
     return " ".join(f"may not contain '{letter}'" for letter in "/%" if letter in name)
+
+
+def _may_create(call: Call) -> bool:
+    """Server-side apply and, for some kinds, PUT make what is not there."""
+    if call.subresource:
+        return False
+    return call.verb == "update" or (call.verb == "patch" and "apply-patch" in call.headers.get("content-type", ""))
 
 
 def page_not_found() -> Response:

@@ -43,6 +43,8 @@ IDLE_S = 2.0
 # A file that is mostly free pages is written anew when there is nothing else to do.
 VACUUM_FREE_BYTES = 16 << 20
 VACUUM_LIVE_BYTES = 256 << 20
+# Nothing belongs to these, and who needs one that is gone makes it again.
+TRANSIENT = frozenset(("leases.coordination.k8s.io", "events", "events.events.k8s.io"))
 
 
 class SqliteJournal:
@@ -89,7 +91,7 @@ class SqliteJournal:
                 found.pop(key, None)
                 if write["change"] != DELETED:
                     found[key] = f"revision {write['revision']} is lost"
-        return found
+        return {key: why for key, why in found.items() if key[0] not in TRANSIENT}
 
     def set_aside(self, stored: Stored, why: str) -> None:
         """Into quarantine, on the disk when this returns; the caller takes it out of the log."""
