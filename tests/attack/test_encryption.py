@@ -91,7 +91,7 @@ async def test_a_row_cannot_stand_for_another(path: Path, column: str) -> None:
     ledger = Ledger()
     forged = []
     for row in sorted(rows):
-        new, _, ledger = sealed(ledger, *row[:6])
+        new, ledger = sealed(ledger, *row[:6])
         forged.append(new)
     database.execute("DELETE FROM log")
     database.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", forged)

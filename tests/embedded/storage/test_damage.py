@@ -368,17 +368,16 @@ async def test_facts_that_are_damaged_do_not_matter(path: Path) -> None:
 
 
 def test_the_ring_keeps_the_last_keys(tmp_path: Path) -> None:
-    from danlu.embedded.storage.records import Ledger, sealed
+    from danlu.embedded.storage.records import Ledger, key_text
 
     record = Acknowledged(tmp_path / "store.ack")
-    ledger = Ledger()
-    for revision in range(1, 30_001):
-        row, _, ledger = sealed(ledger, revision, "ADDED", "things", "default", f"name-{revision}", b"{}")
-        record.write(ledger, [row])
+    for revision in range(1, 40_001):
+        key = key_text(revision, "ADDED", "things", "default", f"name-{revision}")
+        record.write(Ledger(revision), [key])
     record.close()
     again = Acknowledged(tmp_path / "store.ack")
     found = again.written_after(0)
     assert len(found) > 10_000
-    assert [one.revision for one in found] == list(range(30_001 - len(found), 30_001))
-    assert found[-1].name == "name-30000"
+    assert [one.revision for one in found] == list(range(40_001 - len(found), 40_001))
+    assert found[-1].name == "name-40000"
     again.close()

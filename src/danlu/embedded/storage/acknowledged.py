@@ -24,7 +24,7 @@ from pathlib import Path
 from zlib import crc32
 
 from danlu.embedded.storage.quarantine import sync_folder
-from danlu.embedded.storage.records import CHANGES, MARK, Ledger, Row
+from danlu.embedded.storage.records import Ledger
 
 _SLOT = struct.Struct("<8sQQQQQQd")  # magic, turn, ledger, place in the ring, when
 _CHECK = struct.Struct("<I")
@@ -32,9 +32,8 @@ _MAGIC = b"DanluAck"
 _SLOT_SPACING = 4096  # slots share no sector
 _RING_AT = 2 * _SLOT_SPACING
 _RING_BYTES = 1 << 20  # the keys of all that a write-ahead log of 4,000 pages can hold
-_RECORD = struct.Struct("<2sHIQB")  # mark, length of the names, checksum, revision, change
+_RECORD = struct.Struct("<2sHI")  # mark, length of the key, checksum
 _RECORD_MARK = b"\xda\x17"
-_CHANGES = (*CHANGES, MARK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +75,13 @@ class Acknowledged:
             return None
         return turn, Ledger(revision, count, total, forgotten), place % _RING_BYTES
 
-    def write(self, ledger: Ledger, rows: Iterable[Row] = (), *, sync: bool = False) -> None:
-        """`rows`: the new ones, whose keys are remembered."""
-        records = b"".join(map(_record, rows))
+    def write(self, ledger: Ledger, keys: Iterable[bytes] = (), *, sync: bool = False) -> None:
+        """`keys`: of the new rows, as `records.key_text` writes them."""
+        records = b"".join(map(_record, keys))
         if records:
             self._append(records[-_RING_BYTES:])
         self._turn += 1
-        slot = _SLOT.pack(
-            _MAGIC, self._turn, ledger.revision, ledger.count, ledger.total, ledger.forgotten, self._place, time.time()
-        )
+        slot = _SLOT.pack(_MAGIC, self._turn, *ledger, self._place, time.time())
         os.pwrite(self._file, slot + _CHECK.pack(crc32(slot)), self._turn % 2 * _SLOT_SPACING)
         self.ledger = ledger
         if sync:
@@ -122,18 +119,19 @@ def _reserve(file: int, size: int) -> None:
     os.fsync(file)
 
 
-def _record(row: Row) -> bytes:
-    names = f"{row[2]}\0{row[3]}\0{row[4]}".encode()
-    head = (_RECORD_MARK, len(names), crc32(names, row[0] & 0xFFFFFFFF), row[0], _CHANGES.index(row[1]))
-    return _RECORD.pack(*head) + names
+def _record(key: bytes) -> bytes:
+    return _RECORD.pack(_RECORD_MARK, len(key), crc32(key)) + key
 
 
 def _read_record(data: bytes, at: int) -> Written | None:
     if at + _RECORD.size > len(data):
         return None
-    _, length, check, revision, number = _RECORD.unpack_from(data, at)
-    names = data[at + _RECORD.size : at + _RECORD.size + length]
-    if len(names) != length or crc32(names, revision & 0xFFFFFFFF) != check or number >= len(_CHANGES):
+    _, length, check = _RECORD.unpack_from(data, at)
+    key = data[at + _RECORD.size : at + _RECORD.size + length]
+    if len(key) != length or crc32(key) != check:
         return None
-    parts = names.decode(errors="replace").split("\0")
-    return Written(revision, _CHANGES[number], *parts) if len(parts) == 3 else None
+    try:
+        revision, change, resource, namespace, name = key.decode().split("\0")
+        return Written(int(revision), change, resource, namespace, name)
+    except ValueError:
+        return None

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from danlu.embedded.storage.errors import DataDirectoryError
-from danlu.embedded.storage.records import MARK, Row
+from danlu.embedded.storage.records import MARK, Row, key_text
 
 SECRETS = ("secrets",)
 KEY_FILE = "DANLU_ENCRYPTION_KEY_FILE"
@@ -125,7 +125,7 @@ class Keyring:
             return content
         key = self.current
         nonce = os.urandom(_NONCE)
-        place = _place(revision, change, resource, namespace, name)
+        place = key_text(revision, change, resource, namespace, name)
         encrypted: bytes = _cipher(key.secret).encrypt(nonce, content, place)
         return _SEALED + key.id + nonce + encrypted
 
@@ -140,7 +140,7 @@ class Keyring:
             raise Unreadable(f"the key {(key_of(row) or b'').hex()} that it is encrypted with is not in {self.path}")
         data = row.object[1 + _ID :]
         try:
-            plain: bytes = _cipher(key.secret).decrypt(data[:_NONCE], data[_NONCE:], _place(*row[:5]))
+            plain: bytes = _cipher(key.secret).decrypt(data[:_NONCE], data[_NONCE:], key_text(*row[:5]))
         except (InvalidTag, ValueError):
             raise Unreadable("it is not what was encrypted for this revision and name") from None
         return plain
@@ -169,10 +169,6 @@ def _cipher(secret: bytes) -> Any:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     return AESGCM(secret)
-
-
-def _place(revision: int, change: str, resource: str, namespace: str, name: str) -> bytes:
-    return f"{revision}\0{change}\0{resource}\0{namespace}\0{name}".encode()
 
 
 def _line(key: EncryptionKey) -> bytes:

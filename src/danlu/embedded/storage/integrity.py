@@ -70,7 +70,7 @@ def inspect(rows: Iterable[Row], acknowledged: Ledger | None, recent: Sequence[W
         ledger = own or Ledger()
         verdict.forgotten_unknown = not own_is_newest and count > 0
     verdict.ledger = ledger
-    verdict.missing = ledger.count - count
+    verdict.missing = ledger.rows - count
     if ledger.revision > newest_revision:
         verdict.tail = (newest_revision + 1, ledger.revision)
         verdict.lost = [one for one in recent if one.revision not in present and one.revision > newest_revision]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
@@ -43,43 +42,53 @@ class Row(NamedTuple):
         return self[2:5]
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(NamedTuple):
     """The log as a whole at one revision."""
 
     revision: int = 0
-    count: int = 0
+    rows: int = 0
     total: int = 0  # sum of the rows' checksums modulo 2^64
     forgotten: int = 0  # rows up to here may be missing where a newer one took their place
 
     def with_row(self, revision: int, check: int) -> Ledger:
-        return Ledger(revision, self.count + 1, (self.total + check) & _ALL, self.forgotten)
+        return Ledger(revision, self.rows + 1, (self.total + check) & _ALL, self.forgotten)
 
     def without(self, checks: Iterable[int], forgotten: int) -> Ledger:
         checks = list(checks)
         total = (self.total - sum(checks)) & _ALL
-        return Ledger(self.revision, self.count - len(checks), total, max(forgotten, self.forgotten))
+        return Ledger(self.revision, self.rows - len(checks), total, max(forgotten, self.forgotten))
 
 
-def key_check(revision: int, change: str, resource: str, namespace: str, name: str) -> int:
-    return crc32(f"{revision}\0{change}\0{resource}\0{namespace}\0{name}".encode())
+def key_text(revision: int, change: str, resource: str, namespace: str, name: str) -> bytes:
+    return f"{revision}\0{change}\0{resource}\0{namespace}\0{name}".encode()
+
+
+def sealed_all(
+    ledger: Ledger, contents: Iterable[tuple[int, str, str, str, str, bytes]]
+) -> tuple[list[Row], list[bytes], Ledger]:
+    """The rows, their keys as `store.ack` keeps them, and the ledger after them. On the way of every write: it is one
+    plain loop."""
+    revision, count, total, forgotten = ledger
+    rows: list[Row] = []
+    keys: list[bytes] = []
+    for revision, change, resource, namespace, name, stored in contents:
+        text = f"{revision}\0{change}\0{resource}\0{namespace}\0{name}".encode()
+        keyed, body = crc32(text), crc32(stored)
+        count += 1
+        total = (total + (keyed << 32 | body)) & _ALL
+        seal = _SEAL.pack(keyed, body, count, total, forgotten)
+        seal += _CHECK.pack(crc32(seal, revision & 0xFFFFFFFF))
+        rows.append(Row(revision, change, resource, namespace, name, stored, seal))
+        keys.append(text)
+    return rows, keys, Ledger(revision, count, total, forgotten)
 
 
 def sealed(
     ledger: Ledger, revision: int, change: str, resource: str, namespace: str, name: str, stored: bytes
-) -> tuple[Row, int, Ledger]:
-    """The row, its checksum, and the ledger after it."""
-    keyed, body = key_check(revision, change, resource, namespace, name), crc32(stored)
-    check = keyed << 32 | body
-    after = ledger.with_row(revision, check)
-    seal = _SEAL.pack(keyed, body, after.count, after.total, after.forgotten)
-    return (
-        Row(
-            revision, change, resource, namespace, name, stored, seal + _CHECK.pack(crc32(seal, revision & 0xFFFFFFFF))
-        ),
-        check,
-        after,
-    )
+) -> tuple[Row, Ledger]:
+    """The row, and the ledger after it."""
+    rows, _, after = sealed_all(ledger, [(revision, change, resource, namespace, name, stored)])
+    return rows[0], after
 
 
 class Examined(NamedTuple):
@@ -102,10 +111,16 @@ def examine(row: Row) -> Examined:
     keyed, body, count, total, forgotten = _SEAL.unpack_from(seal)
     (own,) = _CHECK.unpack_from(seal, _SEAL.size)
     whole = own == crc32(seal[: _SEAL.size], row.revision & 0xFFFFFFFF)
-    key_holds = keyed == key_check(row.revision, row.change, row.resource, row.namespace, row.name)
+    key_holds = keyed == crc32(key_text(*row[:5]))
     # The checksum is the sealed one: a damaged row still counts as the row that was written.
     ledger = Ledger(row.revision, count, total, forgotten) if whole else None
     return Examined(key_holds, body == crc32(row.object), keyed << 32 | body, ledger)
+
+
+def check_of(seal: bytes) -> int:
+    """The checksum of the row as it was written."""
+    keyed, body = _SEAL.unpack_from(seal)[:2]
+    return int(keyed) << 32 | int(body)
 
 
 def _typed(row: Row) -> bool:

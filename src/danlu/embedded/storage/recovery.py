@@ -24,7 +24,7 @@ from danlu.embedded.storage.errors import DataDirectoryError
 from danlu.embedded.storage.integrity import Damaged, Verdict, inspect
 from danlu.embedded.storage.migration import from_format_1, sealed_format_1
 from danlu.embedded.storage.quarantine import HISTORY, LOSS, OBJECT, Finding, Quarantine, Version, object_id
-from danlu.embedded.storage.records import DELETED, MARK, Key, Ledger, Row, examine, sealed
+from danlu.embedded.storage.records import DELETED, MARK, Key, Ledger, Row, examine, key_text, sealed
 from danlu.embedded.storage.salvage import Pages, read_pages
 
 log = logging.getLogger("danlu.storage")
@@ -89,7 +89,7 @@ class Opening:
         found = files.format_of(self.database)
         files.refuse_newer(self.path, found)
         if found == 0:
-            if self.acknowledged.ledger is not None and self.acknowledged.ledger.count:
+            if self.acknowledged.ledger is not None and self.acknowledged.ledger.rows:
                 raise sqlite3.DatabaseError("it is empty")
             files.tune(self.database)
             files.create(self.database)
@@ -123,10 +123,10 @@ class Opening:
 
     def _nothing_readable(self, why: str) -> str:
         ledger = self.acknowledged.ledger
-        if ledger is None or not ledger.count:
+        if ledger is None or not ledger.rows:
             return f"cannot use {self.path}: {why}; move it away and `danlu up` begins anew"
         return (
-            f"cannot use {self.path}: {why}, but {ledger.count} rows were written to it, up to revision "
+            f"cannot use {self.path}: {why}, but {ledger.rows} rows were written to it, up to revision "
             f"{ledger.revision} ({self.acknowledged.path}). Put the file back, or `danlu restore` a backup; "
             f"to begin anew, move {self.path.name}* away, {self.acknowledged.path.name} too"
         )
@@ -237,14 +237,14 @@ class Opening:
         ledger = Ledger(0, 0, 0, verdict.ledger.forgotten if exact else mark)
         for row, _ in kept:
             ledger = ledger.with_row(row.revision, verdict.checks[row.revision])
-        last, _, ledger = sealed(ledger, mark, MARK, "", "", "", b"{}")
+        last, ledger = sealed(ledger, mark, MARK, "", "", "", b"{}")
         if [row for row, _ in kept] == rows:
             self.database.execute(files.INSERT, last)
-            self.acknowledged.write(ledger, [last], sync=True)
+            self.acknowledged.write(ledger, [key_text(*last[:5])], sync=True)
         else:
             # Into a file of its own: who can say what a delete does in a tree with damaged pages?
             files.build(self.path, [*(row for row, _ in kept), last])
-            self.acknowledged.write(ledger, [last], sync=True)
+            self.acknowledged.write(ledger, [key_text(*last[:5])], sync=True)
             self._replace_file()
             log.error("the damaged files of %s are kept in %s", self.path, self._aside)
         return Opened(self.database, self.acknowledged, [*kept, (last, b"{}")], ledger, self.findings)
@@ -315,10 +315,10 @@ class Opening:
                 after.append((row, content))
                 continue
             stored = self.keyring.stored(*row[:5], content)
-            new, _, ledger = sealed(ledger, *row[:5], stored)
+            new, ledger = sealed(ledger, *row[:5], stored)
             changed.append((new.object, new.seal, new.revision))
             after.append((new, content))
-        mark, _, ledger = sealed(ledger, opened.ledger.revision + 1, MARK, "", "", "", b"{}")
+        mark, ledger = sealed(ledger, opened.ledger.revision + 1, MARK, "", "", "", b"{}")
         database = self.database
         database.execute("PRAGMA secure_delete=ON")
         database.execute("BEGIN IMMEDIATE")
@@ -330,7 +330,7 @@ class Opening:
             database.execute("ROLLBACK")
             raise
         scrub(database)
-        self.acknowledged.write(ledger, [mark], sync=True)
+        self.acknowledged.write(ledger, [key_text(*mark[:5])], sync=True)
         opened.rows, opened.ledger = [*after, (mark, b"{}")], ledger
         log.info("%d rows were encrypted with the key %s", len(changed), self.keyring.current.id.hex())
 

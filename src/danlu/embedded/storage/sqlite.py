@@ -22,7 +22,7 @@ from danlu.embedded.storage.encryption import Keyring, default_key_file
 from danlu.embedded.storage.errors import DataDirectoryError
 from danlu.embedded.storage.events import Change
 from danlu.embedded.storage.quarantine import OBJECT, Finding, Quarantine, Version, object_id
-from danlu.embedded.storage.records import DELETED, MODIFIED, Key, Ledger, Row, examine, sealed
+from danlu.embedded.storage.records import DELETED, MODIFIED, Key, Ledger, Row, check_of, sealed_all
 from danlu.embedded.storage.recovery import Opening
 from danlu.embedded.storage.space import Space
 
@@ -184,13 +184,7 @@ class SqliteJournal:
         database.execute("BEGIN IMMEDIATE")
         try:
             pruned, ledger = self._prune(batch[-1].revision)
-            rows = []
-            stored_form = self._keyring.stored
-            for change in batch:
-                stored = change.stored
-                place = (change.revision, change.type, stored.resource, stored.namespace, stored.name)
-                row, _, ledger = sealed(ledger, *place, stored_form(*place, stored.raw))
-                rows.append(row)
+            rows, keys, ledger = sealed_all(ledger, map(self._on_disk, batch))
             database.executemany(files.INSERT, rows)
             database.execute("COMMIT")
         except (sqlite3.Error, OSError):
@@ -198,7 +192,7 @@ class SqliteJournal:
                 database.execute("ROLLBACK")
             raise
         self._ledger = ledger
-        self._acknowledge(rows)
+        self._acknowledge(keys)
         for _ in range(pruned):
             self._history_bytes -= self._superseded.popleft()[2]
         for change in batch:
@@ -206,10 +200,18 @@ class SqliteJournal:
             before = (previous.revision, len(previous.raw)) if previous is not None else None
             self._note_superseded(change.revision, before, change.type, len(change.stored.raw))
 
-    def _acknowledge(self, rows: list[Row]) -> None:
+    def _on_disk(self, change: Change) -> tuple[int, str, str, str, str, bytes]:
+        stored = change.stored
+        revision, kind, resource = stored.revision, change.type, stored.resource
+        namespace, name, raw = stored.namespace, stored.name, stored.raw
+        if resource in self._keyring.resources:
+            raw = self._keyring.stored(revision, kind, resource, namespace, name, raw)
+        return revision, kind, resource, namespace, name, raw
+
+    def _acknowledge(self, keys: list[bytes]) -> None:
         """The commit is on the disk. If this fails, a later loss may go unnoticed; nothing is lost by it."""
         try:
-            self._acknowledged.write(self._ledger, rows)
+            self._acknowledged.write(self._ledger, keys)
         except OSError as error:
             log.error("cannot write %s: %s", self._acknowledged.path, error)
 
@@ -222,11 +224,9 @@ class SqliteJournal:
         database = self._database
         checks = []
         for one in dropped:
-            found = database.execute(
-                "SELECT revision, change, resource, namespace, name, object, seal FROM log WHERE revision = ?", one
-            ).fetchone()
+            found = database.execute("SELECT seal FROM log WHERE revision = ?", one).fetchone()
             if found is not None:
-                checks.append(examine(Row(*found)).check)
+                checks.append(check_of(found[0]))
         database.executemany("DELETE FROM log WHERE revision = ?", dropped)
         return count, self._ledger.without(checks, self._superseded[count - 1][0])
 
