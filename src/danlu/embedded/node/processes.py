@@ -248,8 +248,8 @@ class Containers:
         """Returns when the program runs, or has failed to: then `exit` is set."""
         folder = self.folder(pod_uid, name, attempt)
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("pid", "state.json", "exit.json"):
-            private_files.keep_room(folder / name)  # a full disk keeps it from starting, never from ending
+        for file in ("pid", "state.json", "exit.json"):
+            private_files.keep_room(folder / file)  # a full disk keeps it from starting, never from ending
         write_whole(folder / "spec.json", spec)
         container = Container(spec["id"], pod_uid, name, attempt, folder, spec)
         self._by_id[container.id] = container
