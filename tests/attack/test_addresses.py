@@ -15,6 +15,7 @@ import socket
 import subprocess
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -233,9 +234,22 @@ class Scene:
         lines = self.logs("hostile", "b").splitlines()
         return {line.split(" ", 1)[1].partition(" as ")[0] for line in lines if line.startswith("bound ")}
 
-    def events(self, kind: str, name: str) -> str:
+    def events(self, kind: str, name: str, namespace: str = "a") -> str:
         selector = f"involvedObject.kind={kind},involvedObject.name={name}"
-        return self.danlu.kubectl("get", "events", "-n", "a", "--field-selector", selector)
+        return self.danlu.kubectl("get", "events", "-n", namespace, "--field-selector", selector)
+
+    def check_prevention(self) -> None:
+        """Of all that it wanted it has got its own address only."""
+        lines = [line for line in self.logs("hostile", "b").splitlines() if line.startswith("bound ")]
+        found = json.loads(self.danlu.kubectl("get", "pod", "hostile", "-n", "b", "-o", "json"))
+        own = found["status"]["podIP"]
+        assert lines
+        for line in lines:
+            asked, _, got = line.removeprefix("bound ").partition(" as ")
+            assert asked.startswith(("0.0.0.0|", "::|"))
+            assert own in got
+        refused = f"address {self.victim_ip} with port {PORT} is not this pod's"
+        self.danlu.wait("the event", lambda: refused in self.events("Pod", "hostile", "b"))
 
 
 async def _open_in_console(link: str) -> str:
@@ -267,7 +281,7 @@ def scene(mode: str, make_danlu: Callable[..., Danlu]) -> Iterator[Scene]:
     danlu.command("down", check=False)
 
 
-def test_a_port_that_was_freed(scene: Scene) -> None:
+def test_a_port_that_was_freed(scene: Scene, mode: str) -> None:
     """The proxies know the pod's socket when it goes, and the attacker's takes its place."""
     assert all("hello from a" in answer for answer in [*scene.send_secrets(), scene.through_cluster_ip()])
     scene.start_hostile()
@@ -275,7 +289,9 @@ def test_a_port_that_was_freed(scene: Scene) -> None:
     answers = [*scene.send_secrets(), scene.through_cluster_ip()]
     assert scene.stolen() == []
     assert not any("hello" in answer for answer in answers)
-    if f"{scene.victim_ip}|{PORT}|" in scene.bound():
+    if not mode.startswith("degraded"):
+        scene.check_prevention()
+    elif f"{scene.victim_ip}|{PORT}|" in scene.bound():
         told = scene.danlu.wait("the event", lambda: scene.events("Pod", "victim"))
         assert "AddressTaken" in str(told)
         assert f"port {PORT} of {scene.victim_ip} is held by process" in str(told)
@@ -284,11 +300,15 @@ def test_a_port_that_was_freed(scene: Scene) -> None:
 
 def test_while_the_server_is_down(scene: Scene, mode: str) -> None:
     """Services are not listened on then. What the attacker holds at the next start is not taken for the pod's."""
-    scene.start_hostile(wildcards=False)  # who has a port of all addresses keeps it from the pod that is made again
+    # Where pods do not have their own ports, who has one of all addresses keeps it from the pod that is made again.
+    scene.start_hostile(wildcards=not mode.startswith("degraded"))
     scene.free_port()
     scene.danlu.kill()
     if mode.startswith("degraded"):
         wait_until_held(scene.service_ip, SERVICE_PORT)
+    else:
+        time.sleep(1.0)  # the attacker tries fifty times meanwhile
+        assert "no answer" in scene.through_cluster_ip()  # a client of a's, straight to the address
     scene.danlu.up()
     scene.wait_for_attempts()
     answers = scene.send_secrets()

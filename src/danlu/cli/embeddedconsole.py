@@ -38,6 +38,9 @@ class EmbeddedConsole:
         apps = [kept["appsPort"]] if kept.get("appsPort") else []
         self._apps_listeners = _bind([*apps, own + 1, APPS_PORT, 0])
         apps_port = self._apps_listeners[0].getsockname()[1]
+        for listener in (*self._listeners, *self._apps_listeners):
+            cluster.reserved_ports.add(*listener.getsockname()[:2])
+        cluster.reserved_ports.settle()
         # After a crash pods go on without us. Where our ports were, one of them may have listened, and open tabs have
         # sent it their sign-ins and people their link: none of these is good any more.
         known = kept if kept.get("ended") else {}

@@ -18,7 +18,7 @@ from danlu import __version__
 from danlu.client.client import Client
 from danlu.embedded import bootstrap, damage
 from danlu.embedded.apiserver import admission, crds, paging
-from danlu.embedded.apiserver.addresses import ServiceAddresses
+from danlu.embedded.apiserver.addresses import CLUSTER_RANGE, NODE_PORTS, ServiceAddresses
 from danlu.embedded.apiserver.admission.pod_limit import PodLimit
 from danlu.embedded.apiserver.admission.policies import Policies
 from danlu.embedded.apiserver.admission.webhooks import Webhooks
@@ -37,6 +37,7 @@ from danlu.embedded.apiserver.request import User
 from danlu.embedded.apiserver.server import Server
 from danlu.embedded.builtin import BUILTINS
 from danlu.embedded.datadir import DataDirectory, Running
+from danlu.embedded.reservedports import ReservedPorts
 from danlu.embedded.storage import Quarantine, Space, SqliteJournal, Store
 from danlu.meta import clock
 from danlu.meta.wellknown import POD
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("danlu.cluster")
 
 ADMIN = "kubernetes-admin"
+LOOPBACK = "127.0.0.1"
 MASTERS = "system:masters"
 SPACE_EVERY_S = 2.0  # one system call; a pod writes some GB meanwhile, which the reserve does not care about
 CERTIFICATES_EVERY_S = 10.0  # a few comparisons; so long are they useless after the clock was set
@@ -61,6 +63,7 @@ class Cluster:
         self.settings = settings
         self.directory = DataDirectory(settings.data_dir)
         self.url = ""
+        self.reserved_ports = ReservedPorts(self.directory.root)
         self.set_aside = SetAside()
         self.authority: Authority | None = None  # who publishes it; None without controllers
 
@@ -227,7 +230,10 @@ class Cluster:
         client = self.component("system:node:" + shares[0].name)
         # One copy of all pods in memory is enough: the node reads along with the controllers.
         shared = self.manager.informer if settings.run_controllers else None
-        node_settings = NodeSettings(strict_images=settings.images == "strict")
+        for address in {settings.host, LOOPBACK}:
+            self.reserved_ports.add(address, port)
+        self.reserved_ports.add(LOOPBACK, NODE_PORTS[0], NODE_PORTS[-1])
+        node_settings = NodeSettings(strict_images=settings.images == "strict", service_network=CLUSTER_RANGE)
         sockets = PodSockets.of(self.directory.root, node_settings.pod_network)
         self.surroundings = MachineSurroundings(
             client, self.directory.root, shares, (settings.host, port), sockets, settings.fake_gpus, shared

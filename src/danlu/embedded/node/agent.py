@@ -105,6 +105,7 @@ class Agent:
         self.sockets = sockets or PodSockets.of(data_dir, self.settings.pod_network)
         self.sockets.pod_of, self.sockets.report = self._pod, self._report
         self.containers, self.addresses = self.sockets.containers, self.sockets.addresses
+        self.containers.refused = self._refused_port
         self.spawner = self.containers.spawner
         self.offers = [self._offer(share) for share in self.shares]
         self.workers: dict[str, PodWorker] = {}
@@ -320,6 +321,10 @@ class Agent:
     def _pod(self, uid: str) -> Object | None:
         worker = self.workers.get(uid)
         return worker.pod if worker is not None else None
+
+    def _refused_port(self, uid: str, address: str, port: int) -> None:
+        text = f"address {address} with port {port} is not this pod's: its process got an error when it bound it"
+        self._report(uid, "BindRefused", f"{text}; a pod's own address is in $DANLU_POD_IP")
 
     def _report(self, uid: str, reason: str, message: str) -> None:
         worker = self.workers.get(uid)

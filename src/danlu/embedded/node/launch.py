@@ -17,6 +17,7 @@ from danlu.embedded.node.sandbox import SYSTEM_FOLDERS, Mount, Sandbox
 from danlu.embedded.node.settings import NodeSettings
 from danlu.embedded.node.shim import LaunchSpec
 from danlu.embedded.node.volumes import PreparedVolumes
+from danlu.embedded.reservedports import RESERVED_PORTS
 from danlu.meta.kind import Object
 from danlu.meta.quantity import parse
 
@@ -95,6 +96,12 @@ async def build(
         "no_new_privs": security.get("allowPrivilegeEscalation") is False,
         "read_only_root": bool(security.get("readOnlyRootFilesystem")),
     }
+    if context.containers.spawner.capabilities.own_ports:
+        box["ports"] = {
+            "address": "" if host_network else (pod.get("status") or {}).get("podIP", ""),
+            "networks": [context.settings.pod_network, context.settings.service_network],
+            "reserved": str(Path(context.data_dir) / RESERVED_PORTS),
+        }
     return {
         "id": uuid.uuid4().hex + uuid.uuid4().hex,
         "argv": argv,

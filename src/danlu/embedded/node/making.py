@@ -17,7 +17,7 @@ import termios
 from collections.abc import Callable
 from typing import NoReturn
 
-from danlu.embedded.node import kernel, sandbox, wire
+from danlu.embedded.node import kernel, ownports, sandbox, wire
 from danlu.embedded.node.sandbox import Sandbox
 
 PR_SET_PDEATHSIG = 1
@@ -32,11 +32,18 @@ class Spawned:
         self.problem = ""
         self.stdin = -1
         self.console = -1
+        self.notifications = -1  # of what its processes bind and connect to: see `ownports`
         self.outputs: list[tuple[int, str]] = []
 
     def close(self) -> None:
         for fd in {self.stdin, self.console, *(fd for fd, _ in self.outputs)} - {-1}:
             os.close(fd)
+
+    def forget_notifications(self) -> None:
+        """Of a process that was not made."""
+        if self.notifications >= 0:
+            os.close(self.notifications)
+            self.notifications = -1
 
 
 def spawn(
@@ -75,12 +82,17 @@ def spawn(
         ready(pid)
     wire.send(ours, {"go": True})
     reader_of_problem = wire.Reader(ours)
+    sent: list[str] = []
     while not reader_of_problem.ended:
         for message in reader_of_problem.read():
             made.problem = message.get("problem", made.problem)
-    for fd in reader_of_problem.take_fds():
-        made.console = fd
-        made.outputs, made.stdin = [(fd, "stdout")], fd
+            sent += [message["fd"]] if "fd" in message else []
+    for what, fd in zip(sent, reader_of_problem.take_fds(), strict=True):
+        if what == "notifications":
+            made.notifications = fd
+        else:
+            made.console = fd
+            made.outputs, made.stdin = [(fd, "stdout")], fd
     ours.close()
     return made
 
@@ -109,6 +121,8 @@ def _become(
             for number in range(3):
                 fd = pipes[number] if number in pipes else os.open(os.devnull, os.O_RDONLY)
                 os.dup2(fd, number)
+        if "ports" in box:  # before privileges are given up: without them it would need no_new_privs, and end sudo
+            _watch_ports(channel, trap_connect=bool(box["ports"]["address"]))
         sandbox.drop_privileges(box)
         if sys.platform.startswith("linux"):
             kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -126,13 +140,22 @@ def _become(
     os._exit(127)
 
 
+def _watch_ports(channel: socket.socket, *, trap_connect: bool) -> None:
+    try:
+        fd = ownports.install(trap_connect)
+    except OSError as error:
+        raise sandbox.SandboxError(f"its ports cannot be watched: {error.strerror or error}") from error
+    wire.send(channel, {"fd": "notifications"}, [fd])
+    os.close(fd)
+
+
 def _take_console(channel: socket.socket) -> None:
     """A console of the container's own /dev/pts, so that its name means something inside."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
     for number in range(3):
         os.dup2(slave, number)
-    wire.send(channel, {"console": True}, [master])
+    wire.send(channel, {"fd": "console"}, [master])
     os.close(master)
     os.close(slave)
 

@@ -87,7 +87,7 @@ class Spawner:
         self._hello = asyncio.get_running_loop().create_future()
         self._channel = Channel(ours, self._receive)
         hello = await asyncio.wait_for(self._hello, 10)
-        self.capabilities = Capabilities(hello["mode"], hello["reason"])
+        self.capabilities = Capabilities(**hello)
 
     async def stop(self) -> None:
         if self._channel is not None:
@@ -214,6 +214,7 @@ class Containers:
         self._by_id: dict[str, Container] = {}
         self._adopted: set[str] = set()
         self._listeners: dict[str, Callable[[Container], None]] = {}
+        self.refused: Callable[[str, str, int], None] = lambda pod_uid, address, port: None
 
     def pod_folder(self, pod_uid: str) -> Path:
         return self.data_dir / "pods" / pod_uid
@@ -391,6 +392,8 @@ class Containers:
             container.shim_pid = message.get("shim") or parent(container.pid)  # shims of 0.1.0 do not say it
             container.settled.set()
             self._tell(container)
+        elif message["state"] == "refused":
+            self.refused(container.pod_uid, message["address"], message["port"])
         else:
             self._settle(container, message["exit"])
 

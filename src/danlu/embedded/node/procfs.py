@@ -48,6 +48,14 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def process_of(thread: int) -> int:
+    try:
+        with open(f"/proc/{thread}/status", "rb") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith(b"Tgid:")), 0)
+    except OSError:
+        return 0
+
+
 def parent(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:

@@ -23,9 +23,10 @@ import os
 import resource
 import socket
 import sys
+from collections.abc import Callable
 from typing import NamedTuple, NotRequired, TypedDict
 
-from danlu.embedded.node import kernel, layering
+from danlu.embedded.node import kernel, layering, ownports
 
 SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "snap", "gnu")
 NO_LINKS = (*SYSTEM_FOLDERS, "dev", "proc", "sys", "boot")
@@ -81,6 +82,7 @@ class Sandbox(TypedDict):
     read_only_root: NotRequired[bool]
     cpus: NotRequired[list[int]]  # CPU affinity; empty leaves it
     host_network: NotRequired[bool]
+    ports: NotRequired[ownports.Ports]  # absent: its sockets are not watched
 
 
 class SandboxError(Exception):
@@ -90,6 +92,7 @@ class SandboxError(Exception):
 class Capabilities(NamedTuple):
     mode: str  # "root", "user" or "none"
     reason: str  # one line for `danlu status`
+    own_ports: str = ""  # "yes" when no pod can bind what is another's: see `ownports`
 
 
 # ---------------------------------------------------------------- detection
@@ -108,7 +111,11 @@ def detect() -> Capabilities:
         problem = _attempt(mode)
         if not problem:
             who = "as root" if mode == "root" else "through user namespaces"
-            return Capabilities(mode, f"each container has its own file tree and host name ({who})")
+            lacking = _attempt(mode, ownports.probe)
+            if lacking:
+                text = f"each container has its own file tree and host name ({who}); ports are shared: {lacking}"
+                return Capabilities(mode, text)
+            return Capabilities(mode, f"each container has its own file tree, host name and ports ({who})", "yes")
         problems.append(problem)
     return Capabilities("none", f"containers share the host's file tree: {'; '.join(problems)}")
 
@@ -124,30 +131,37 @@ def capabilities() -> Capabilities:
     if answer.returncode != 0:
         return Capabilities("none", answer.stderr.strip().rsplit("\n", 1)[-1])
     found = json.loads(answer.stdout)
-    return Capabilities(found["mode"], found["reason"])
+    return Capabilities(**found)
 
 
 def print_detected() -> None:
     found = detect()
-    print(json.dumps({"mode": found.mode, "reason": found.reason}))
+    print(json.dumps(found._asdict()))
 
 
-def _attempt(mode: str) -> str:
-    """ "" when a sandbox of this mode can be entered, else why not."""
+def _attempt(mode: str, attempt: Callable[[Callable[[], None]], str] | None = None) -> str:
+    """ "" when a sandbox of this mode can be entered, else why not; `attempt` tries something with who enters it."""
     import tempfile
     from pathlib import Path
 
     from danlu.embedded.node.traces import remove_tree
 
     folder = tempfile.mkdtemp(prefix="danlu-sandbox-")
+    root = os.path.join(folder, "root")
+    os.mkdir(root)
+    box: Sandbox = {"mode": mode, "root": root, "hostname": "danlu-probe", "mounts": [], "cwd": "/"}
+    problem = (attempt or _in_a_child)(lambda: enter(box))
+    remove_tree(Path(folder))
+    return problem
+
+
+def _in_a_child(enter: Callable[[], None]) -> str:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         problem = ""
         try:
-            root = os.path.join(folder, "root")
-            os.mkdir(root)
-            enter({"mode": mode, "root": root, "hostname": "danlu-probe", "mounts": [], "cwd": "/"})
+            enter()
         except BaseException as error:  # whatever it is, it is the answer
             problem = str(error) or type(error).__name__
         os.write(writer, problem.encode())
@@ -156,7 +170,6 @@ def _attempt(mode: str) -> str:
     with os.fdopen(reader, "rb") as answer:
         problem = answer.read().decode()
     os.waitpid(child, 0)
-    remove_tree(Path(folder))
     return problem
 
 

@@ -30,4 +30,5 @@ class NodeSettings:
     backoff_reset_s: float = 600.0  # a run this long is forgiven what was before
     retry_s: float = 2.0  # after a container could not be made (a ConfigMap is missing); doubles up to ten seconds
 
+    service_network: str = "127.96.0.0/12"  # cluster IPs; pods may bind none of them
     pod_network: str = "127.64.0.0/11"  # each pod has an address of its own; loopback, so nothing has to be set up

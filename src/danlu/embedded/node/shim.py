@@ -26,7 +26,7 @@ import time
 from typing import NoReturn, NotRequired, TypedDict
 
 from danlu.embedded import private_files
-from danlu.embedded.node import kernel, layering, making, sandbox, wire
+from danlu.embedded.node import kernel, layering, making, ownports, sandbox, wire
 from danlu.embedded.node.logs import LogWriter
 from danlu.embedded.node.procfs import boot_id, descendants, exit_code, proportional, resident, start_time
 from danlu.embedded.node.sandbox import Sandbox
@@ -99,6 +99,8 @@ class Shim:
         self.pid = 0
         self.started_at = 0.0
         self.oom = False
+        ports = spec["sandbox"].get("ports")
+        self.supervisor = ownports.Supervisor(ports, self._refused_port) if ports else None
         self.status: int | None = None  # of the container's first process, as waitpid tells it
         self.next_memory_check = 0.0
 
@@ -161,15 +163,32 @@ class Shim:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self.pid, 0)
             spawned.close()
+            spawned.forget_notifications()
             return spawned.problem
         self.started_at = time.time()
         self._write("state.json", {"started_at": self.started_at})
         self.stdin, self.console = spawned.stdin, spawned.console
+        self._watch_ports(spawned.notifications)
         for fd, stream in spawned.outputs:
             os.set_blocking(fd, False)
             self.outputs[fd] = stream
             self.selector.register(fd, selectors.EVENT_READ, self._read_output)
         return ""
+
+    def _watch_ports(self, notifications: int) -> None:
+        if notifications >= 0:
+            self.selector.register(notifications, selectors.EVENT_READ, self._serve_ports)
+
+    def _serve_ports(self, fd: int, _mask: int) -> None:
+        assert self.supervisor is not None
+        if not self.supervisor.serve(fd):
+            self.selector.unregister(fd)
+            os.close(fd)
+
+    def _refused_port(self, address: str, port: int) -> None:
+        for client in self.clients:
+            if client.watching:
+                client.send({"state": "refused", "address": address, "port": port})
 
     def _write_pid(self, pid: int) -> None:
         self._write("pid", {"pid": pid, "start": start_time(pid), "boot": boot_id(), "shim": os.getpid()})
@@ -305,7 +324,9 @@ class Shim:
                 os.waitpid(spawned.pid, 0)
             client.send({"problem": spawned.problem, "exit_code": 126 + ("not found" in spawned.problem)})
             spawned.close()
+            spawned.forget_notifications()
             return
+        self._watch_ports(spawned.notifications)
         client.exec_pid = spawned.pid
         streams = ["console"] if tty else (["stdin"] if spawned.stdin >= 0 else []) + [s for _, s in spawned.outputs]
         fds = [spawned.console] if tty else [fd for fd in (spawned.stdin,) if fd >= 0] + [f for f, _ in spawned.outputs]

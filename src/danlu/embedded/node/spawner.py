@@ -23,7 +23,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for `danlu up`, which tells us
     found = _detect()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # shims need no one to wait for them
-    wire.send(control, {"mode": found.mode, "reason": found.reason})
+    wire.send(control, found._asdict())
     gc.collect()
     gc.freeze()
     reader = wire.Reader(control)
@@ -46,9 +46,9 @@ def _detect() -> sandbox.Capabilities:
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as answer:
-        mode, _, reason = answer.read().decode().partition("\0")
+        found = answer.read().decode().split("\0")
     os.wait()
-    return sandbox.Capabilities(mode or "none", reason)
+    return sandbox.Capabilities(*found) if found[0] else sandbox.Capabilities("none", "the spawner cannot try")
 
 
 def start_shim(folder: str, control: socket.socket) -> int:

@@ -1,0 +1,325 @@
+# ruff: noqa: ASYNC110, ASYNC240
+"""What a container's processes may bind, where they listen, what their localhost is: the real shim, real programs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from danlu.embedded.node.processes import Container, Containers, Spawner
+from danlu.embedded.reservedports import RESERVED_PORTS, ReservedPorts
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a seccomp filter is Linux' own")
+OWN, OTHER, SERVICE = "127.64.201.1", "127.64.201.2", "127.96.201.1"
+
+
+@pytest.fixture
+async def containers(tmp_path: Path) -> AsyncIterator[Containers]:
+    spawner = Spawner()
+    await spawner.start()
+    if not spawner.capabilities.own_ports:
+        pytest.skip(f"pods have no ports of their own here: {spawner.capabilities.reason}")
+    made = Containers(tmp_path, spawner)
+    yield made
+    for container in made.running():
+        await made.signal(container.id, signal.SIGKILL)
+        await asyncio.wait_for(container.ended.wait(), 10)
+    await made.close()
+    await spawner.stop()
+
+
+async def start(
+    containers: Containers, program: str, address: str = OWN, name: str = "c", uid: int | None = None
+) -> Container:
+    folder = containers.folder(f"pod-{address}", name, 0)
+    box: Any = {
+        "mode": containers.spawner.capabilities.mode,
+        "root": str(folder / "root"),
+        "hostname": "pod",
+        "mounts": [],
+        "cwd": "/",
+        "uid": uid,
+        "ports": {
+            "address": address,
+            "networks": ["127.64.0.0/11", "127.96.0.0/12"],
+            "reserved": str(containers.data_dir / RESERVED_PORTS),
+        },
+    }
+    argv = ["python3", "-u", "-c", textwrap.dedent(PRELUDE) + textwrap.dedent(program)]
+    made: Any = {
+        "id": f"{address}-{name}", "argv": argv, "env": {"PATH": "/usr/local/bin:/usr/bin:/bin"}, "tty": False,
+        "stdin": False, "stdin_once": False, "log": str(containers.data_dir / f"{address}-{name}.log"),
+        "memory_limit": 0, "sandbox": box,
+    }  # fmt: skip
+    return await containers.start(f"pod-{address}", name, 0, made)
+
+
+PRELUDE = """
+import errno, os, select, signal, socket, sys, threading, time
+
+def server(host, port, kind=socket.SOCK_STREAM, dual=True):
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if ":" in host:
+        made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if dual else 1)
+    made.bind((host, port))
+    if kind == socket.SOCK_STREAM:
+        made.listen()
+    return made
+
+def attempt(*arguments, **more):
+    try:
+        return server(*arguments, **more).getsockname()[0]
+    except OSError as error:
+        return errno.errorcode[error.errno]
+
+def answer(listener, text):
+    def run():
+        while True:
+            connection, _ = listener.accept()
+            connection.sendall(text.encode())
+            connection.close()
+    threading.Thread(target=run, daemon=True).start()
+
+def ask(host, port):
+    with socket.create_connection((host, port), timeout=5) as connection:
+        return connection.recv(100).decode()
+"""
+
+
+async def said(containers: Containers, container: Container) -> str:
+    await asyncio.wait_for(containers.wait(container.id), 30)
+    return Path(container.spec["log"]).read_text()
+
+
+async def wait_for(container: Container, word: str) -> str:
+    log = Path(container.spec["log"])
+    async with asyncio.timeout(20):
+        while not log.exists() or word not in log.read_text():
+            await asyncio.sleep(0.02)
+    return log.read_text()
+
+
+def free_port(host: str = OWN) -> int:
+    with socket.create_server((host, 0)) as free:
+        return int(free.getsockname()[1])
+
+
+async def test_what_may_be_bound(containers: Containers) -> None:
+    ReservedPorts(containers.data_dir).add("127.0.0.1", 18443)
+    refused: list[tuple[str, str, int]] = []
+    containers.refused = lambda *words: refused.append(words)
+    container = await start(
+        containers,
+        f"""
+        for host, port in (
+            ("{OWN}", 18001), ("0.0.0.0", 18002), ("::", 18003), ("127.0.0.1", 18004), ("127.0.0.1", 18443),
+            ("{OTHER}", 18005), ("{SERVICE}", 18006), ("::ffff:{OTHER}", 18007), ("::ffff:{OWN}", 18008),
+            ("0.0.0.0", 0), ("127.0.0.1", 0),
+        ):
+            print(host, port, attempt(host, port))
+        print("alone", attempt("::", 18009, dual=False), attempt("::1", 18010))
+        print("udp", attempt("{OTHER}", 18011, socket.SOCK_DGRAM), attempt("0.0.0.0", 18012, socket.SOCK_DGRAM))
+        unbound = socket.socket(); unbound.listen(); print("unbound", unbound.getsockname()[0])
+        unix = socket.socket(socket.AF_UNIX); unix.bind("/tmp/x.sock"); unix.listen(); print(unix.getsockname())
+        print("wrong", socket.socket().fileno() > 0)
+        """,
+    )
+    lines = (await said(containers, container)).splitlines()
+    assert lines == [
+        f"{OWN} 18001 {OWN}",
+        f"0.0.0.0 18002 {OWN}",
+        f":: 18003 ::ffff:{OWN}",
+        "127.0.0.1 18004 127.0.0.1",
+        "127.0.0.1 18443 EADDRINUSE",
+        f"{OTHER} 18005 EADDRNOTAVAIL",
+        f"{SERVICE} 18006 EADDRNOTAVAIL",
+        f"::ffff:{OTHER} 18007 EADDRNOTAVAIL",
+        f"::ffff:{OWN} 18008 ::ffff:{OWN}",
+        "0.0.0.0 0 0.0.0.0",
+        "127.0.0.1 0 127.0.0.1",
+        "alone :: ::1",
+        "udp EADDRNOTAVAIL 0.0.0.0",
+        "unbound 0.0.0.0",
+        "/tmp/x.sock",
+        "wrong True",
+    ]
+    assert (f"pod-{OWN}", SERVICE, 18006) in refused
+    assert (f"pod-{OWN}", "127.0.0.1", 18443) in refused
+
+
+async def test_two_pods_on_all_addresses_and_their_localhost(containers: Containers) -> None:
+    port = free_port("127.0.0.1")
+    program = """
+        listener = server("HOST", PORT)
+        answer(listener, "MINE")
+        sys.stdout.write("ready\\n")
+        print("localhost", ask("127.0.0.1", PORT), ask("localhost", PORT), ask("0.0.0.0", PORT))
+        time.sleep(600)
+    """
+    pods = []
+    for address, name, host in ((OWN, "one", "0.0.0.0"), (OTHER, "two", "::")):
+        text = program.replace("HOST", host).replace("PORT", str(port)).replace("MINE", name)
+        pods.append(await start(containers, text, address))
+    for container, name in zip(pods, ("one", "two"), strict=True):
+        assert f"localhost {name} {name} {name}\n" in await wait_for(container, "localhost")
+    for address, name in ((OWN, b"one"), (OTHER, b"two")):
+        with socket.create_connection((address, port), timeout=5) as connection:
+            assert connection.recv(10) == name
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)  # the machine's own is nobody's
+    beside = f"""
+        print("beside", ask("127.0.0.1", {port}), ask("::1", {port}) if socket.has_ipv6 else "one")
+        quick = socket.socket(); quick.setblocking(False)
+        print(errno.errorcode.get(quick.connect_ex(("127.0.0.1", {port})), "at once"))
+        select.select([], [quick], [], 5)
+        print("quick", quick.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), quick.getpeername()[0])
+    """
+    shown = await said(containers, await start(containers, beside, OWN, "beside"))
+    assert "beside one one\n" in shown
+    assert f"quick 0 {OWN}\n" in shown
+
+
+async def test_localhost_is_the_machines_where_the_pod_has_no_server(containers: Containers) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as host:
+        port = host.getsockname()[1]
+        container = await start(
+            containers,
+            f"""
+            with socket.create_connection(("127.0.0.1", {port})) as found: print("reached", found.getpeername()[0])
+            try: ask("{OWN}", {port})
+            except OSError as error: print(type(error).__name__)
+            """,
+        )
+        assert await said(containers, container) == "reached 127.0.0.1\nConnectionRefusedError\n"
+
+
+async def test_threads_children_and_commands_are_watched_too(containers: Containers) -> None:
+    container = await start(
+        containers,
+        f"""
+        found = []
+        one = threading.Thread(target=lambda: found.append(attempt("0.0.0.0", 18101))); one.start(); one.join()
+        if os.fork() == 0:
+            if os.fork() == 0:
+                print("grandchild", attempt("{SERVICE}", 18102), attempt("0.0.0.0", 18103)); os._exit(0)
+            os._exit(0)
+        os.wait(); time.sleep(0.5)
+        print("thread", *found)
+        def wait(*_): pass
+        signal.signal(signal.SIGALRM, wait); signal.siginterrupt(signal.SIGALRM, False)
+        signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+        print("signals", {{attempt("0.0.0.0", 18200 + n) for n in range(50)}})
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print("sleeps", flush=True)
+        time.sleep(600)
+        """,
+    )
+    shown = await wait_for(container, "sleeps")
+    assert f"grandchild EADDRNOTAVAIL {OWN}\n" in shown
+    assert f"thread {OWN}\n" in shown
+    assert f"signals {{'{OWN}'}}\n" in shown
+    program = textwrap.dedent(PRELUDE) + f"print(attempt('{SERVICE}', 18104), attempt('0.0.0.0', 18105))"
+    session = await containers.exec(container.id, ["python3", "-c", program])
+    assert await asyncio.wait_for(session.wait(), 20) == 0
+    assert os.read(session.stdout_fd, 1000).decode() == f"EADDRNOTAVAIL {OWN}\n"
+    session.close_fds()
+    session.close()
+
+
+async def test_ways_around(containers: Containers) -> None:
+    """io_uring, 32-bit calls, and a thread that swaps the descriptor or the address while the shim looks at it."""
+    container = await start(
+        containers,
+        f"""
+        import ctypes, platform
+        libc = ctypes.CDLL(None, use_errno=True)
+        print("io_uring", libc.syscall(425, 8, 0), errno.errorcode[ctypes.get_errno()])
+        if platform.machine() == "x86_64":
+            print("x32", libc.syscall(0x40000000 + 49, 0, 0, 0), errno.errorcode[ctypes.get_errno()])
+        stop = time.monotonic() + 4
+        got = 0
+        raw = bytes([2, 0]) + (18300).to_bytes(2, "big") + socket.inet_aton("{SERVICE}") + bytes(8)
+        good = bytes([2, 0]) + (18300).to_bytes(2, "big") + socket.inet_aton("{OWN}") + bytes(8)
+        memory = ctypes.create_string_buffer(good, 16)
+        slot = os.dup(0)
+        tcp = [None]
+
+        def swap():
+            while time.monotonic() < stop:
+                unix = socket.socket(socket.AF_UNIX)
+                os.dup2(unix.fileno(), slot)
+                ctypes.memmove(memory, good, 16)
+                if tcp[0] is not None:
+                    os.dup2(tcp[0], slot)
+                ctypes.memmove(memory, raw, 16)
+                unix.close()
+
+        threading.Thread(target=swap, daemon=True).start()
+        bound = 0
+        while time.monotonic() < stop:
+            inet = socket.socket()
+            inet.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tcp[0] = inet.fileno()
+            for _ in range(20):
+                libc.bind(slot, memory, 16)
+            if inet.getsockname()[0] == "{SERVICE}":
+                bound += 1
+                for _ in range(20):
+                    libc.listen(slot, 5)
+                    libc.listen(inet.fileno(), 5)
+                got += inet.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            tcp[0] = None
+            inet.close()
+        print("listening", got)
+        """,
+    )
+    lines = (await said(containers, container)).splitlines()
+    assert lines[0] == "io_uring -1 ENOSYS"
+    if os.uname().machine == "x86_64":
+        assert lines[1] == "x32 -1 ENOSYS"
+    assert lines[-1] == "listening 0"
+
+
+async def test_setuid_programs_go_on_to_work(containers: Containers) -> None:
+    """The filter is there before privileges are given up, so nothing has to be told no_new_privs."""
+    container = await start(containers, "print(open('/proc/self/status').read())")
+    assert "NoNewPrivs:\t0\n" in await said(containers, container)
+    assert "Seccomp:\t2\n" in Path(container.spec["log"]).read_text()
+
+
+async def test_a_pod_of_the_machines_network(containers: Containers) -> None:
+    """hostNetwork: all but what is somebody's."""
+    container = await start(
+        containers,
+        f"""
+        print(attempt("0.0.0.0", {free_port("127.0.0.1")}), attempt("{OTHER}", 18401), attempt("{SERVICE}", 18402))
+        """,
+        "",
+    )
+    assert await said(containers, container) == "0.0.0.0 EADDRNOTAVAIL EADDRNOTAVAIL\n"
+
+
+def test_reserved_ports_of_the_last_start_stay_until_all_are_taken_again(tmp_path: Path) -> None:
+    def written() -> Any:
+        return json.loads((tmp_path / RESERVED_PORTS).read_text())
+
+    first = ReservedPorts(tmp_path)
+    first.add("127.0.0.1", 6443)
+    first.add("127.0.0.1", 8080)
+    second = ReservedPorts(tmp_path)
+    second.add("127.0.0.1", 6443)
+    assert written() == [["127.0.0.1", 6443, 6443], ["127.0.0.1", 8080, 8080]]
+    second.add("127.0.0.1", 30000, 32767)
+    second.settle()
+    assert written() == [["127.0.0.1", 6443, 6443], ["127.0.0.1", 30000, 32767]]
