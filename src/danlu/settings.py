@@ -39,6 +39,18 @@ class SpaceSettings:
 
 
 @dataclass(slots=True)
+class PodSecuritySettings:
+    """Pod Security admission where a namespace's labels say nothing, and who is not asked."""
+
+    enforce: tuple[str, str] = ("privileged", "latest")  # level and version, as Kubernetes' own default
+    audit: tuple[str, str] = ("privileged", "latest")
+    warn: tuple[str, str] = ("privileged", "latest")
+    exempt_users: tuple[str, ...] = ()
+    exempt_namespaces: tuple[str, ...] = ()
+    exempt_runtime_classes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
 class ClusterSettings:
     data_dir: Path = field(default_factory=default_home)
     host: str = "127.0.0.1"  # loopback: what runs on this machine is the business of no other
@@ -53,4 +65,5 @@ class ClusterSettings:
     )
     max_pods_per_namespace: int = 10_000  # so that one project cannot use up what all have
     space: SpaceSettings = field(default_factory=SpaceSettings)
+    pod_security: PodSecuritySettings = field(default_factory=PodSecuritySettings)
     fake_gpus: int = 0  # for trying out scheduling on a machine without GPUs

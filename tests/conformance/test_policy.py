@@ -136,3 +136,59 @@ def test_refusals_name_the_object_or_its_prefix(kube: Kube, pod: Callable[..., d
     assert f'pods "web-0" is forbidden: error looking up service account {kube.namespace}/none' in problem
     del made["metadata"]["name"]
     assert 'pods "web-" is forbidden: error looking up service account' in kube.fails("create", "-f", "-", stdin=made)
+
+
+# -- Pod Security
+
+
+LEVEL = "pod-security.kubernetes.io"
+
+
+def test_pod_security_refuses_by_level(kube: Kube, pod: Callable[..., dict[str, Any]]) -> None:
+    kube("label", "namespace", kube.namespace, f"{LEVEL}/enforce=baseline")
+    made = pod("mounts")
+    made["spec"]["volumes"] = [{"name": "v", "hostPath": {"path": "/var/log"}}]
+    text = 'pods "mounts" is forbidden: violates PodSecurity "baseline:latest": hostPath volumes (volume "v")'
+    assert text in kube.fails("create", "-f", "-", stdin=made)
+    made = pod("shares")
+    made["spec"] |= {"hostNetwork": True, "hostPID": True}
+    assert "host namespaces (hostNetwork=true, hostPID=true)" in kube.fails("create", "-f", "-", stdin=made)
+    kube("create", "-f", "-", stdin=pod("fine"))
+    kube("label", "namespace", kube.namespace, f"{LEVEL}/enforce=restricted", "--overwrite")
+    problem = kube.fails("create", "-f", "-", stdin=pod("plain"))
+    name = pod("plain")["spec"]["containers"][0]["name"]
+    assert (
+        'violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false '
+        f'(container "{name}" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities '
+        f'(container "{name}" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true '
+        f'(pod or container "{name}" must set securityContext.runAsNonRoot=true), seccompProfile '
+        f'(pod or container "{name}" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")'
+    ) in problem
+
+
+def test_pod_security_warns_of_workloads_and_of_pods_that_are_there(
+    kube: Kube, pod: Callable[..., dict[str, Any]]
+) -> None:
+    for name in ("one", "two"):
+        made = pod(name)
+        made["spec"]["hostIPC"] = True
+        kube("create", "-f", "-", stdin=made)
+    warned = kube.run("label", "namespace", kube.namespace, f"{LEVEL}/enforce=baseline").stderr
+    level = '"baseline:latest"'
+    assert f'existing pods in namespace "{kube.namespace}" violate the new PodSecurity enforce level {level}' in warned
+    assert "one (and 1 other pod): host namespaces" in warned
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {**pod("x")["spec"], "hostIPC": True}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "replicas": 0, "template": template}
+    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "w"}, "spec": spec}
+    warned = kube.run("create", "-f", "-", stdin=workload).stderr
+    assert f"would violate PodSecurity {level}: host namespaces (hostIPC=true)" in warned
+
+
+def test_pod_security_labels_are_checked(kube: Kube) -> None:
+    problem = kube.fails("label", "namespace", kube.namespace, f"{LEVEL}/enforce=strict")
+    assert (
+        f'metadata.labels[{LEVEL}/enforce]: Invalid value: "strict": '
+        "must be one of privileged, baseline, restricted" in problem
+    )
+    problem = kube.fails("label", "namespace", kube.namespace, f"{LEVEL}/warn-version=2")
+    assert f'metadata.labels[{LEVEL}/warn-version]: Invalid value: "2": must be "latest" or "v1.x"' in problem

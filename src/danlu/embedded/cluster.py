@@ -19,6 +19,7 @@ from danlu.client.client import Client
 from danlu.embedded import bootstrap, damage
 from danlu.embedded.apiserver import admission, crds, paging
 from danlu.embedded.apiserver.addresses import CLUSTER_RANGE, NODE_PORTS, ServiceAddresses
+from danlu.embedded.apiserver.admission.data_directory import DataDirectoryGuard
 from danlu.embedded.apiserver.admission.pod_limit import PodLimit
 from danlu.embedded.apiserver.admission.policies import Policies
 from danlu.embedded.apiserver.admission.webhooks import Webhooks
@@ -174,9 +175,10 @@ class Cluster:
             ServiceAddresses(store, salt=str(self.directory.root)),
             crds.Naming(store),
             Policies(store, registry),
+            DataDirectoryGuard(self.directory.root),
             PodLimit(store, self.settings.max_pods, self.settings.max_pods_per_namespace),
         ]
-        chain = admission.standard_chain(store, authorizer, further)
+        chain = admission.standard_chain(store, authorizer, further, self.settings.pod_security)
         server = Server(
             store,
             registry,

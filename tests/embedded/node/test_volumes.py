@@ -199,8 +199,24 @@ async def test_host_path(node: Node, tmp_path: Path) -> None:
     )
     assert (tmp_path / "new").is_dir()
     assert not prepared.mounts(mount("h"))[0].read_only
-    with pytest.raises(VolumeError, match="danlu's own data directory"):
+    with pytest.raises(VolumeError, match="Danlu's own data directory"):
         await node.prepare({"name": "h", "hostPath": {"path": node.data_dir + "/store"}})
+
+
+@pytest.mark.parametrize("target", ["", "/pki", "/.."])
+async def test_no_link_leads_into_the_data_directory_or_above_it(node: Node, tmp_path: Path, target: str) -> None:
+    """Admission saw a harmless path; what counts is where it leads when it is mounted."""
+    os.makedirs(f"{node.data_dir}/pki", exist_ok=True)
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir(exist_ok=True)
+    link = outside / f"link{len(target)}"
+    os.symlink(f"{node.data_dir}{target}", link)
+    with pytest.raises(VolumeError, match="Danlu's own data directory"):
+        await node.prepare({"name": "h", "hostPath": {"path": str(link)}})
+    node.client.put("persistentvolumeclaims", "c", spec={"volumeName": "pv"}, status={"phase": "Bound"})
+    node.client.put("persistentvolumes", "pv", spec={"hostPath": {"path": str(link)}})
+    with pytest.raises(VolumeError, match="Danlu's own data directory"):
+        await node.prepare({"name": "h", "persistentVolumeClaim": {"claimName": "c"}})
 
 
 async def test_context_needs_little() -> None:

@@ -21,9 +21,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from danlu.client.client import Client
+from danlu.embedded.hostpaths import WHY, is_protected, is_provisioned
 from danlu.embedded.node import atomicfiles, memory_volumes, subpaths, volumefiles
 from danlu.embedded.node.subpaths import VolumeError as VolumeError
 from danlu.errors import ApiError, NotFound
+from danlu.meta import objects
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
 
@@ -32,6 +34,7 @@ log = logging.getLogger(__name__)
 SMALL = 64 * 1024  # bytes of files that are written in less time than a thread takes to be woken
 REFRESH_SECONDS = 10.0
 
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 # hostPath type -> (test on st_mode, what kubelet says it is not)
 HOST_PATH_TYPES = {
     "Directory": (stat.S_ISDIR, "a directory"),
@@ -185,14 +188,23 @@ class PreparedVolumes:
         if source is None:
             kind = next((key for key in spec if isinstance(spec[key], dict) and key != "claimRef"), "unknown")
             raise _failed(volume, f"persistent volumes of kind {kind} are not supported by this node")
+        path = self._persistent_path(volume, persistent, source["path"])
         try:
-            _make_open(source["path"])
+            _make_open(path)
             policy = (self._pod["spec"].get("securityContext") or {}).get("fsGroupChangePolicy")
-            _give_to_group(source["path"], _fs_group(self._pod), only_on_mismatch=policy == "OnRootMismatch")
+            _give_to_group(path, _fs_group(self._pod), only_on_mismatch=policy == "OnRootMismatch")
         except OSError as error:
             raise _failed(volume, str(error)) from error
         only_readers = claim["spec"].get("accessModes") == ["ReadOnlyMany"]
-        return _Volume(source["path"], read_only or only_readers)
+        return _Volume(path, read_only or only_readers)
+
+    def _persistent_path(self, volume: str, persistent: Object, path: str) -> str:
+        """Volumes of our provisioner lie in the data directory, in folders of their own; no others do."""
+        own, real = os.path.realpath(self._context.data_dir), os.path.realpath(path)
+        provisioned = PROVISIONED_BY in objects.annotations_of(persistent)
+        if provisioned and is_provisioned(real, own):
+            return real
+        return _outside(volume, path, self._context.data_dir)
 
     async def _bound(self, namespace: str, claim_name: str) -> tuple[Object, Object]:
         client = self._context.client
@@ -310,15 +322,11 @@ def _failed(volume: str, why: str) -> VolumeError:
 
 
 def host_path(volume: str, source: Mapping[str, Any], data_dir: str) -> str:
-    """Checks, and where asked makes, what a hostPath names."""
-    path: str = os.path.normpath(source["path"])
+    """Checks, and where asked makes, what a hostPath names. The answer has no links in it: what was checked is mounted."""
     kind = source.get("type") or ""
-    real: str = os.path.realpath(path)
-    own = os.path.realpath(data_dir)
     if ".." in source["path"].split("/"):
         raise _failed(volume, f"invalid HostPath `{source['path']}`: must not contain '..'")
-    if real == own or real.startswith(own + "/"):
-        raise _failed(volume, f"invalid HostPath `{path}`: it is inside danlu's own data directory")
+    path = _outside(volume, source["path"], data_dir)
     try:
         if not os.path.lexists(path):
             if kind in ("", "DirectoryOrCreate"):
@@ -340,6 +348,14 @@ def _make_open(path: str) -> None:
     if not os.path.isdir(path):
         os.makedirs(path)
         os.chmod(path, 0o755)
+
+
+def _outside(volume: str, path: str, data_dir: str) -> str:
+    """Where the path leads; refused where that is our own."""
+    real: str = os.path.realpath(path)
+    if is_protected(real, os.path.realpath(data_dir)):
+        raise _failed(volume, f"invalid HostPath `{path}`: it leads to {real}, and may not be mounted: {WHY}")
+    return real
 
 
 # -- fsGroup

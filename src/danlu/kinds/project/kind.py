@@ -39,6 +39,8 @@ def controller(manager: Manager, settings: PlatformSettings) -> Controller:
         uid = obj["metadata"]["uid"]
         observed = {kind: informer.by_index(BY_CONTROLLER, uid) for kind, informer in children.items()}
         observed[QUOTA_PROFILE] = await profile_of(obj)
+        here = namespaces.get(None, obj["metadata"]["namespace"])
+        observed[NAMESPACE] = [here] if here is not None else []
         outcome = decide(obj, observed, manager.clock())
         if obj["spec"].get("quotaProfile"):
             outcome.requeue_after = PROFILE_SECONDS

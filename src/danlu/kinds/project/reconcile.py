@@ -8,11 +8,13 @@ from datetime import datetime
 from danlu.kinds.platform import PlatformSettings
 from danlu.kinds.project.quotaprofile import NAMESPACE, QUOTA_PROFILE
 from danlu.kinds.project.schema import PROJECT
-from danlu.meta import conditions, owners
+from danlu.meta import conditions, objects, owners
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Kind, Object
 from danlu.meta.objects import copy
+from danlu.meta.podsecurity import BASELINE, PREFIX
 from danlu.meta.quantity import parse
+from danlu.meta.wellknown import NAMESPACE as NAMESPACE_KIND
 from danlu.meta.wellknown import RESOURCE_QUOTA, SERVICE_ACCOUNT
 from danlu.runtime.reconcile import EventNote, Outcome
 
@@ -22,6 +24,7 @@ ACCOUNT = "managed-project-sa"
 POLICY = "managed-project-network"
 NETWORK_POLICY = Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", True, ("netpol",))
 ONLY_THE_PROJECT: Object = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {}}]}]}
+ENFORCE = f"{PREFIX}enforce"
 WARN_AT = 0.8  # share of a quota
 
 
@@ -32,8 +35,9 @@ def reconcile(
     outcome = Outcome()
     reason, message = _problem(obj, observed, settings)
     if reason != "NameMismatch":
+        labels = {LABEL: "true", **_security_label(meta["name"], observed, settings)}
         outcome.apply = [
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": meta["name"], "labels": {LABEL: "true"}}},
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": meta["name"], "labels": labels}},
             _child(obj, SERVICE_ACCOUNT, ACCOUNT, {}),
         ]
         quota = _quota(spec, _profile(spec, observed))
@@ -51,6 +55,16 @@ def reconcile(
     _quota_status(observed, status, stamp, outcome)
     outcome.status = status
     return outcome
+
+
+def _security_label(name: str, observed: Mapping[Kind, Sequence[Object]], settings: PlatformSettings) -> dict[str, str]:
+    """Pod Security of a project: `baseline`, unless whoever may label namespaces has chosen another level. It is no
+    field of a Project, which people of the project may change."""
+    if settings.shared_network and name == "default":
+        return {}  # the laptop's own
+    here = (namespace for namespace in observed.get(NAMESPACE_KIND, ()) if namespace["metadata"]["name"] == name)
+    chosen = next((objects.labels_of(namespace).get(ENFORCE) for namespace in here), None)
+    return {ENFORCE: chosen or BASELINE}
 
 
 def _problem(obj: Object, observed: Mapping[Kind, Sequence[Object]], settings: PlatformSettings) -> tuple[str, str]:

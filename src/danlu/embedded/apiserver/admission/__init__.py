@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from danlu.embedded.apiserver.auth.forbidden import resource_forbidden
 from danlu.errors import Forbidden
 from danlu.meta.kind import Object
+from danlu.settings import PodSecuritySettings
 
 if TYPE_CHECKING:
     from danlu.embedded.apiserver.auth.rbac import Authorizer
@@ -41,6 +42,7 @@ class Attributes:
     warnings: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     mutating: bool = False  # kept by the chain
+    audited: dict[str, str] = field(default_factory=dict)  # annotations for an audit log
 
     def forbidden(self, text: str) -> Forbidden:
         """The refusal of a plugin. Kubernetes mutates before it makes a name up, and so names the prefix there."""
@@ -111,12 +113,18 @@ def _handles(plugin: Plugin, resource: str) -> bool:
     return resources is None or resource in resources
 
 
-def standard_chain(store: Store, authorizer: Authorizer, further: Sequence[Plugin] = ()) -> Chain:
+def standard_chain(
+    store: Store,
+    authorizer: Authorizer,
+    further: Sequence[Plugin] = (),
+    pod_security: PodSecuritySettings | None = None,
+) -> Chain:
     """The plugins of a cluster, in Kubernetes' own order; quota is last, so that it counts only what else passed."""
     from danlu.embedded.apiserver.admission.certificates import Certificates
     from danlu.embedded.apiserver.admission.default_tolerations import DefaultTolerations
     from danlu.embedded.apiserver.admission.limit_ranger import LimitRanger
     from danlu.embedded.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+    from danlu.embedded.apiserver.admission.pod_security import PodSecurity
     from danlu.embedded.apiserver.admission.priority import Priority
     from danlu.embedded.apiserver.admission.pvc_resize import ClaimResize
     from danlu.embedded.apiserver.admission.rbac_escalation import RbacEscalation
@@ -131,6 +139,7 @@ def standard_chain(store: Store, authorizer: Authorizer, further: Sequence[Plugi
             RbacEscalation(authorizer),
             LimitRanger(store),
             ServiceAccount(store),
+            PodSecurity(store, pod_security or PodSecuritySettings()),
             Priority(store),
             DefaultTolerations(),
             DefaultStorageClass(store),
