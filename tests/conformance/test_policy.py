@@ -177,7 +177,10 @@ def test_pod_security_warns_of_workloads_and_of_pods_that_are_there(
     level = '"baseline:latest"'
     assert f'existing pods in namespace "{kube.namespace}" violate the new PodSecurity enforce level {level}' in warned
     assert "one (and 1 other pod): host namespaces" in warned
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": {**pod("x")["spec"], "hostIPC": True}}
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {**pod("x")["spec"], "restartPolicy": "Always", "hostIPC": True},
+    }
     spec = {"selector": {"matchLabels": {"a": "b"}}, "replicas": 0, "template": template}
     workload = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "w"}, "spec": spec}
     warned = kube.run("create", "-f", "-", stdin=workload).stderr
