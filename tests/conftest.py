@@ -21,6 +21,7 @@ LONGEST = (
     "tests/e2e/test_example_03.py", "tests/kinds/test_idle_embedded.py", "tests/e2e/test_make_train.py",
     "tests/house/test_docs.py", "tests/e2e/test_example_05.py", "tests/kinds/test_jobs_embedded.py",
     "tests/kinds/test_tensorstack_jobs_embedded.py", "tests/e2e/test_ordinary_user.py", "tests/e2e/test_fuzz.py",
+    "tests/attack/fuzz/test_seeds.py", "tests/attack/fuzz/test_rediscovery.py",
 )  # fmt: skip
 
 

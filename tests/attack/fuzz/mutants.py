@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 MUTANTS: dict[str, Callable[[], None]] = {}
 
@@ -29,6 +30,25 @@ def _finding_2() -> None:
 
     before = Target.fits
     Target.fits = lambda self, namespaced: before(self, namespaced) if namespaced else True  # type: ignore[method-assign]
+
+
+@mutant("tokens-of-others")
+def _finding_3() -> None:
+    """Continue tokens are of nobody: no seal, and what is kept for one list goes to whoever names its revision."""
+    from danlu.embedded.apiserver import paging
+
+    kept: dict[tuple[str, int], Any] = {}
+    paging.Tokens._mac = lambda self, asked, revision, place: b""  # type: ignore[method-assign]
+    paging.Snapshots.keep = lambda self, asked, revision, found: kept.update({(asked.resource, revision): found})  # type: ignore[method-assign]
+    paging.Snapshots.find = lambda self, asked, revision: kept.get((asked.resource, revision))  # type: ignore[method-assign]
+
+
+@mutant("deep-yaml")
+def _finding_4() -> None:
+    """YAML goes to libyaml, which calls itself for each level, however many there are."""
+    from danlu.meta import manifests
+
+    manifests._survey = lambda body: None
 
 
 @mutant("variables-that-double")

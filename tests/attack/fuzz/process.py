@@ -47,7 +47,7 @@ class Server:
         log = self.folder / "log"
         words = ["up", "--data-dir", str(self.data), "--port", "0", "--no-console"]
         command = [sys.executable, "-m", "tests.attack.fuzz.mutants", ",".join(self.mutants), *words]
-        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
         with log.open("wb") as out:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, cwd=ROOT,

@@ -12,6 +12,8 @@ SECONDS = 240.0
 # What a mutant is found as, and a seed that comes to it soon.
 EXPECTED = {
     "namespaces-under-a-namespace": ({"leak", "reveal", "change"}, 98),
+    "tokens-of-others": ({"leak", "reveal"}, 50),
+    "deep-yaml": ({"crash"}, 35),
     "variables-that-double": ({"memory", "hang"}, 120),
     "replicas-without-end": ({"memory", "hang"}, 21),
 }
