@@ -56,6 +56,7 @@ class ClusterSettings:
     host: str = "127.0.0.1"  # loopback: what runs on this machine is the business of no other
     port: int = 6443  # Kubernetes' own; 0 takes any free one
     nodes: list[NodeShare] = field(default_factory=list)  # empty: one node, the whole machine
+    shared: bool = False  # several people, who need not trust each other: see docs/en/security.md
     images: str = "lenient"  # "strict": unknown images fail to pull, as they would in a cluster
     run_controllers: bool = True  # off in tests of the API alone
     run_node: bool = True  # off in tests that need no processes

@@ -10,9 +10,11 @@ import urllib.request
 from typing import Any
 
 from danlu.cli.place import data_directory
+from danlu.cli.trust import model
 from danlu.embedded.damage import summary
 from danlu.embedded.datadir import DataDirectory, Running
 from danlu.embedded.storage import Quarantine
+from danlu.embedded.trust import ALONE, SHARED
 from danlu.meta import manifests
 
 NOT_RUNNING = 3
@@ -29,6 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(found, indent=2))
     else:
+        if "trust" in found:
+            found["trust"] = model(found["trust"] == SHARED)
         for name, value in found.items():
             for line in value if isinstance(value, list) else [value]:
                 print(f"{name:<10} {line}")
@@ -46,6 +50,7 @@ def facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
         if "alarm:NOSPACE" in said:
             found["alarm"] = _alarm(directory)
         found |= {"url": holder.url, "console": link(directory.root, holder.pid) or "none (--no-console)"}
+        found["trust"] = SHARED if holder.shared else ALONE
         found |= {"pid": holder.pid, "since": holder.started, "version": holder.version}
     found["data"] = str(directory.root)
     found["kubeconfig"] = str(directory.kubeconfig)

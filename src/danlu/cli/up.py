@@ -25,8 +25,10 @@ from danlu import __version__
 from danlu.cli.main import SHOW_TRACEBACK, CommandError, UsageError
 from danlu.cli.place import data_directory
 from danlu.cli.shares import parse_nodes
+from danlu.cli.trust import refusal
 from danlu.embedded import private_files
 from danlu.embedded.storage import DataDirectoryError
+from danlu.embedded.trust import Unshareable
 from danlu.settings import ClusterSettings, default_home
 
 if TYPE_CHECKING:
@@ -70,6 +72,11 @@ def arguments(command: argparse.ArgumentParser) -> None:
         metavar="PORT",
         help="port of the web console (default: 8080, or any free one if that is taken)",
     )
+    command.add_argument(
+        "--shared",
+        action="store_true",
+        help="for several people who need not trust each other; refuses to start where that cannot be promised",
+    )
     command.add_argument("--no-console", action="store_true", help="without the web console")
     command.add_argument("--verbose", "-v", action="store_true", help="log more")
     command.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
@@ -78,6 +85,8 @@ def arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     settings = _settings(arguments)
     os.umask(UMASK)
+    if settings.shared and arguments.ready_fd is None:
+        _require_trust(settings)
     if arguments.detach and arguments.ready_fd is None:
         return _detach(arguments)
     _set_up_logging(arguments.verbose)
@@ -85,9 +94,20 @@ def run(arguments: argparse.Namespace) -> int:
     gc.disable()  # until everything is there: see _calm_garbage_collection
     try:
         return _run_loop(_serve(settings, report, _console_port(arguments)))
-    except (DataDirectoryError, OSError) as error:
+    except (DataDirectoryError, OSError, Unshareable) as error:
         report({"error": _explain(error, settings)})
         raise CommandError(_explain(error, settings)) from error
+
+
+def _require_trust(settings: ClusterSettings) -> None:
+    from danlu.embedded import trust
+    from danlu.embedded.node import sandbox
+
+    pods = sandbox.capabilities()
+    hiding_problem = sandbox.hiding_problem() if pods.mode == "root" else ""
+    problems = trust.unmet(pods, hiding_problem, settings.data_dir.expanduser().absolute())
+    if problems:
+        raise CommandError(refusal(problems))
 
 
 def _settings(arguments: argparse.Namespace) -> ClusterSettings:
@@ -106,6 +126,7 @@ def _settings(arguments: argparse.Namespace) -> ClusterSettings:
         nodes=nodes,
         images=arguments.images,
         fake_gpus=arguments.fake_gpus,
+        shared=arguments.shared,
     )
 
 
@@ -124,6 +145,8 @@ def _set_up_logging(verbose: bool) -> None:
 
 
 def _explain(error: Exception, settings: ClusterSettings) -> str:
+    if isinstance(error, Unshareable):
+        return refusal(error.problems)
     if not isinstance(error, OSError):
         return str(error)
     if error.errno == errno.EADDRINUSE:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 
 from danlu.client.client import Client
+from danlu.embedded.apiserver.admission.namespace_users import BASELINE, ENFORCE, SYSTEM
 from danlu.embedded.apiserver.auth import bootstrap as rights
 from danlu.embedded.storage import Store
 from danlu.errors import AlreadyExists
@@ -74,6 +75,14 @@ async def ensure(client: Client, store: Store) -> None:
     """Makes what is missing and leaves alone what is there: users may have changed it."""
     await _create_missing(client, store, [(wellknown.NAMESPACE, {"metadata": {"name": name}}) for name in NAMESPACES])
     await _create_missing(client, store, wanted())
+
+
+async def ensure_baseline(client: Client, store: Store) -> None:
+    """For several people: namespaces of before, of which nobody said what their pods may, are as new ones are."""
+    for stored in store.scan(wellknown.NAMESPACE.resource):
+        if stored.name not in SYSTEM and ENFORCE not in stored.labels:
+            labels = {"metadata": {"labels": {ENFORCE: BASELINE}}}
+            await client.patch(wellknown.NAMESPACE, stored.name, None, labels, type="merge")
 
 
 async def _create_missing(client: Client, store: Store, objects: list[tuple[Kind, Object]]) -> None:

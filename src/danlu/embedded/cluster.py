@@ -20,6 +20,7 @@ from danlu.embedded import bootstrap, damage
 from danlu.embedded.apiserver import admission, crds, paging
 from danlu.embedded.apiserver.addresses import CLUSTER_RANGE, NODE_PORTS, ServiceAddresses
 from danlu.embedded.apiserver.admission.data_directory import DataDirectoryGuard
+from danlu.embedded.apiserver.admission.namespace_users import NamespaceUsers
 from danlu.embedded.apiserver.admission.pod_limit import PodLimit
 from danlu.embedded.apiserver.admission.policies import Policies
 from danlu.embedded.apiserver.admission.webhooks import Webhooks
@@ -40,6 +41,7 @@ from danlu.embedded.builtin import BUILTINS
 from danlu.embedded.datadir import DataDirectory, Running
 from danlu.embedded.reservedports import ReservedPorts
 from danlu.embedded.storage import Quarantine, Space, SqliteJournal, Store
+from danlu.embedded.trust import Unmet, Unshareable
 from danlu.meta import clock
 from danlu.meta.wellknown import POD
 from danlu.runtime.manager import Manager
@@ -120,11 +122,13 @@ class Cluster:
             App(self.server), listener, pair.certificate, pair.key, certificates.authority.certificate
         )
         await bootstrap.ensure(self.starting_as(ADMIN), store)
+        if settings.shared:
+            await bootstrap.ensure_baseline(self.starting_as(ADMIN), store)
         await damage.tell(self.client, [*findings, *journal.findings])
         self._parts.push_async_callback(self.listener.stop)
         await self.listener.start()
         self._write_kubeconfig(admin)
-        directory.describe(Running(os.getpid(), self.url, clock.now_rfc3339(), __version__))
+        directory.describe(Running(os.getpid(), self.url, clock.now_rfc3339(), __version__, self.settings.shared))
 
     def _ensure_certificates(self) -> tuple[KeyPair, KeyPair]:
         """The server's and the administrator's; what does not hold now, by either end, is made again."""
@@ -171,19 +175,23 @@ class Cluster:
         accounts = ServiceAccountTokens(store, certificates.directory / "service-accounts.key")
         static = StaticTokens(certificates.directory / "tokens.csv")
         # The salt keeps two clusters on one machine from giving the same address to services of the same name.
-        further = [
+        further: list[admission.Plugin] = [
             ServiceAddresses(store, salt=str(self.directory.root)),
             crds.Naming(store),
             Policies(store, registry),
             DataDirectoryGuard(self.directory.root),
             PodLimit(store, self.settings.max_pods, self.settings.max_pods_per_namespace),
         ]
+        if self.settings.shared:
+            users = NamespaceUsers(store)
+            _refuse_pods_from_before(users, store)
+            further.append(users)
         chain = admission.standard_chain(store, authorizer, further, self.settings.pod_security)
         server = Server(
             store,
             registry,
             authorizer,
-            Authenticator(authorizer, accounts, static),
+            Authenticator(authorizer, accounts, static, anonymous=not self.settings.shared),
             chain,
             pages(),
             Metrics(),
@@ -235,7 +243,9 @@ class Cluster:
         for address in {settings.host, LOOPBACK}:
             self.reserved_ports.add(address, port)
         self.reserved_ports.add(LOOPBACK, NODE_PORTS[0], NODE_PORTS[-1])
-        node_settings = NodeSettings(strict_images=settings.images == "strict", service_network=CLUSTER_RANGE)
+        node_settings = NodeSettings(
+            strict_images=settings.images == "strict", shared=settings.shared, service_network=CLUSTER_RANGE
+        )
         sockets = PodSockets.of(self.directory.root, node_settings.pod_network)
         self.surroundings = MachineSurroundings(
             client, self.directory.root, shares, (settings.host, port), sockets, settings.fake_gpus, shared
@@ -302,6 +312,15 @@ class Cluster:
         for task in self._keeping:
             task.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
+
+
+def _refuse_pods_from_before(users: NamespaceUsers, store: Store) -> None:
+    """A pod that was made while one person had the instance runs as the server's own account, and goes on doing so."""
+    before = [
+        f"{stored.namespace}/{stored.name}" for stored in store.scan(POD.resource) if users.is_stranger(stored.obj)
+    ]
+    if before:
+        raise Unshareable([Unmet("pods-from-before", {"pods": ", ".join(before[:5]), "count": str(len(before))})])
 
 
 def _load_parts() -> None:

@@ -31,13 +31,15 @@ class Running:
     url: str
     started: str
     version: str
+    shared: bool = False  # for several people
 
     @classmethod
     def read(cls, lock: int) -> Running | None:
         """As the lock file says."""
         try:
             said: dict[str, Any] = json.loads(os.pread(lock, LOCK_BYTES, 0))
-            return cls(int(said["pid"]), str(said["url"]), str(said["started"]), str(said["version"]))
+            url, started, version = (str(said[name]) for name in ("url", "started", "version"))
+            return cls(int(said["pid"]), url, started, version, said.get("shared") is True)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -113,7 +115,7 @@ class DataDirectory:
 
     def describe(self, running: Running) -> None:
         """Leaves word for `danlu status`, `danlu down` and a second `danlu up`."""
-        self._say({"pid": running.pid, "url": running.url, "started": running.started, "version": running.version})
+        self._say(asdict(running))
 
     def _say(self, said: dict[str, Any]) -> None:
         """In the lock file itself, always as long: a full disk has that block already."""

@@ -133,8 +133,8 @@ class App:
         for raw_name, raw_value in scope["headers"]:
             name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
             headers[name] = f"{headers[name]},{value}" if name in headers else value
-        user = self.server.authenticator.authenticate(headers, scope["state"].get("peer_certificate"))
         path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
+        user = self.server.authenticator.authenticate(headers, scope["state"].get("peer_certificate"), path)
         query = Query(scope["query_string"].decode("latin-1"))
         return Call(self.server, scope.get("method", "GET"), path, query, headers, b"", user)
 

@@ -67,7 +67,9 @@ async def build(
     security = security_context(pod, container)
     _refuse_root(pod, container, security)
     devices = context.devices(pod, container)
-    env = _variables(pod, container, image, security, {**devices.env, **own})
+    # A user without an account has no home; where every pod has such a user, programs get a place to write to.
+    home = "/root" if not security.get("runAsUser") else "/tmp" if context.settings.shared else "/"
+    env = _variables(pod, container, image, home, {**devices.env, **own})
     mounts = await _mounts(pod, container, image, volumes, own, folder, context)
     if context.mode == "none":
         env |= _hints(mounts, folder, env, own)
@@ -95,6 +97,7 @@ async def build(
         "drop_capabilities": list(capabilities.get("drop") or ()),
         "no_new_privs": security.get("allowPrivilegeEscalation") is False,
         "read_only_root": bool(security.get("readOnlyRootFilesystem")),
+        "hide_processes": context.settings.shared,
     }
     if context.containers.spawner.capabilities.own_ports:
         box["ports"] = {
@@ -154,10 +157,7 @@ def _refuse_root(pod: Object, container: Object, security: Object) -> None:
         raise CreateError(problem, "CreateContainerConfigError")
 
 
-def _variables(
-    pod: Object, container: Object, image: Image, security: Object, own: Mapping[str, str]
-) -> dict[str, str]:
-    home = "/root" if not security.get("runAsUser") else "/"
+def _variables(pod: Object, container: Object, image: Image, home: str, own: Mapping[str, str]) -> dict[str, str]:
     found = environment.runtime_defaults(pod, home) | image.variables()
     found["DANLU_POD_IP"] = (pod.get("status") or {}).get("podIP", "")
     if data_folder().is_dir():

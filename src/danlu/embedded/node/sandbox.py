@@ -83,6 +83,7 @@ class Sandbox(TypedDict):
     cpus: NotRequired[list[int]]  # CPU affinity; empty leaves it
     host_network: NotRequired[bool]
     ports: NotRequired[ownports.Ports]  # absent: its sockets are not watched
+    hide_processes: NotRequired[bool]  # of other users; in mode root, from Linux 5.8 on
 
 
 class SandboxError(Exception):
@@ -122,16 +123,29 @@ def detect() -> Capabilities:
 
 def capabilities() -> Capabilities:
     """For `danlu status`: asks a fresh interpreter, because a process with threads must not fork and unshare."""
+    found = _asked("print_detected")
+    return Capabilities(**found) if "mode" in found else Capabilities("none", found["problem"])
+
+
+def hiding_problem() -> str:
+    """Why a container cannot have a /proc with the processes of its own user alone; "" when it can."""
+    return _asked("print_hiding_problem")["problem"]
+
+
+def _asked(function: str) -> dict[str, str]:
     import subprocess
 
     from danlu.embedded.node.bootstrap import helper_command
 
-    command = helper_command("sandbox", "print_detected")
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    answer = subprocess.run(helper_command("sandbox", function), capture_output=True, text=True, check=False)
     if answer.returncode != 0:
-        return Capabilities("none", answer.stderr.strip().rsplit("\n", 1)[-1])
-    found = json.loads(answer.stdout)
-    return Capabilities(**found)
+        return {"problem": answer.stderr.strip().rsplit("\n", 1)[-1]}
+    found: dict[str, str] = json.loads(answer.stdout)
+    return found
+
+
+def print_hiding_problem() -> None:
+    print(json.dumps({"problem": _attempt("root", hide_processes=True)}))
 
 
 def print_detected() -> None:
@@ -139,7 +153,9 @@ def print_detected() -> None:
     print(json.dumps(found._asdict()))
 
 
-def _attempt(mode: str, attempt: Callable[[Callable[[], None]], str] | None = None) -> str:
+def _attempt(
+    mode: str, attempt: Callable[[Callable[[], None]], str] | None = None, *, hide_processes: bool = False
+) -> str:
     """ "" when a sandbox of this mode can be entered, else why not; `attempt` tries something with who enters it."""
     import tempfile
     from pathlib import Path
@@ -150,6 +166,7 @@ def _attempt(mode: str, attempt: Callable[[Callable[[], None]], str] | None = No
     root = os.path.join(folder, "root")
     os.mkdir(root)
     box: Sandbox = {"mode": mode, "root": root, "hostname": "danlu-probe", "mounts": [], "cwd": "/"}
+    box["hide_processes"] = hide_processes
     problem = (attempt or _in_a_child)(lambda: enter(box))
     remove_tree(Path(folder))
     return problem
@@ -341,8 +358,11 @@ def _make_folders(root: str, folders: list[str], links: dict[str, str], points: 
 
 
 def _bring_in_kernel_folders(root: str, box: Sandbox) -> None:
-    for folder in ("proc", "sys"):
+    for folder in ("sys",) if box.get("hide_processes") else ("proc", "sys"):
         kernel.mount(f"/{folder}", f"{root}/{folder}", None, kernel.MS_BIND | kernel.MS_REC)
+    if box.get("hide_processes"):
+        flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+        kernel.mount("proc", f"{root}/proc", "proc", flags, "hidepid=invisible")
     if box.get("privileged"):
         return
     kernel.make_read_only(f"{root}/sys")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 class NodeSettings:
     pods: int = 110  # of each node; Kubernetes' own default
 
+    shared: bool = False  # for several people: processes of others are not shown to a pod
+
     strict_images: bool = False  # an image that no catalogue knows cannot be pulled, rather than run in the default
 
     heartbeat_s: float = 10.0  # the lease; four missed ones make a node NotReady

@@ -31,18 +31,31 @@ _ACCOUNT = "system:serviceaccount:"
 _EXTRA = "impersonate-extra-"
 _WEBSOCKET_TOKEN = "base64url.bearer.authorization.k8s.io."
 _KEPT_CERTIFICATES = 1024
+# What whoever asks may know where nobody is served anonymously: that it lives.
+HEALTH_PAGES = ("/healthz", "/livez", "/readyz")
 
 
 class Authenticator:
-    def __init__(self, authorizer: Authorizer, accounts: ServiceAccountTokens, static: StaticTokens) -> None:
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        accounts: ServiceAccountTokens,
+        static: StaticTokens,
+        *,
+        anonymous: bool = True,
+    ) -> None:
+        """`anonymous`: requests without credentials are those of system:anonymous; else health pages alone are."""
         self._authorizer = authorizer
+        self._anonymous = anonymous
         self.accounts = accounts
         self._static = static
         self._certificates: dict[bytes, User] = {}
 
-    def authenticate(self, headers: Mapping[str, str], peer_certificate: bytes | None) -> User:
+    def authenticate(self, headers: Mapping[str, str], peer_certificate: bytes | None, path: str = "") -> User:
         """Header names in lower case. Headers that may stand several times come joined with commas."""
         user = self._sender(headers, peer_certificate)
+        if user.name == ANONYMOUS and not self._anonymous and path not in HEALTH_PAGES:
+            raise Unauthorized("Unauthorized")
         if "impersonate-user" in headers or any(name.startswith("impersonate-") for name in headers):
             return self._impersonated(user, headers)
         return user

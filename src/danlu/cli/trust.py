@@ -1,0 +1,107 @@
+"""The words for what `danlu up --shared` promises, and for what keeps it from promising that; English and Chinese."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from danlu.embedded.trust import ALONE, SHARED, Unmet
+
+# code -> language -> (what is not kept, what to do)
+WORDS: dict[str, dict[str, tuple[str, str]]] = {
+    "no-namespaces": {
+        "en": (
+            "containers have no file tree of their own ({reason}), so everybody's pods see everybody's files",
+            "use a Linux that allows namespaces to root, unset DANLU_SANDBOX, or install on a cluster "
+            "(`danlu install`)",
+        ),
+        "zh": (
+            "容器没有自己的文件树（{reason}），任何人的 Pod 都能看到所有人的文件",
+            "请使用允许 root 创建命名空间的 Linux，取消 DANLU_SANDBOX，或安装到集群（`danlu install`）",
+        ),
+    },
+    "one-account": {
+        "en": (
+            "all pods would run as one account (uid {account}), the server's own: one pod could stop or read any "
+            "other, and the server",
+            "start it as root (`sudo danlu up --shared`): then each project's pods have a user of their own; or "
+            "install on a cluster (`danlu install`)",
+        ),
+        "zh": (
+            "所有 Pod 都会以服务器自己的账号（uid {account}）运行：一个 Pod 可以停止或读取其他任何 Pod，乃至服务器本身",
+            "请以 root 启动（`sudo danlu up --shared`），这样每个项目的 Pod 各有自己的用户；"
+            "或安装到集群（`danlu install`）",
+        ),
+    },
+    "old-kernel": {
+        "en": (
+            "Linux {release} shows every pod the command lines of all others",
+            "use Linux 5.8 or newer",
+        ),
+        "zh": ("Linux {release} 会让每个 Pod 看到其他所有 Pod 的命令行", "请使用 Linux 5.8 或更新的版本"),
+    },
+    "processes-visible": {
+        "en": (
+            "a /proc that hides the processes of others could not be mounted: {problem}",
+            "start it where root may mount proc: not in a container without that right",
+        ),
+        "zh": (
+            "无法挂载会隐藏他人进程的 /proc：{problem}",
+            "请在 root 可以挂载 proc 的地方启动，而不是在没有此权限的容器里",
+        ),
+    },
+    "pods-from-before": {
+        "en": (
+            "{count} pods were made while one person had this instance, and run as the server's account: {pods}",
+            "start it without --shared, delete them, then start it with --shared",
+        ),
+        "zh": (
+            "有 {count} 个 Pod 是在单人使用时创建的，以服务器的账号运行：{pods}",
+            "请先不带 --shared 启动并删除它们，再用 --shared 启动",
+        ),
+    },
+    "no-permissions": {
+        "en": (
+            "the file system of {path} does not keep other accounts out: {problem}",
+            "choose a folder on a local Linux file system with --data-dir or DANLU_HOME",
+        ),
+        "zh": (
+            "{path} 所在的文件系统挡不住其他账号：{problem}",
+            "请用 --data-dir 或 DANLU_HOME 选择一个位于本地 Linux 文件系统上的目录",
+        ),
+    },
+}
+HEADINGS = {
+    "en": "--shared cannot keep what it promises several people here, so nothing was started:",
+    "zh": "在这里 --shared 无法兑现对多名使用者的承诺，因此没有启动：",
+}
+MODELS = {
+    ALONE: {
+        "en": "for one person (whoever may run pods here is trusted; `danlu up --shared` is for several)",
+        "zh": "供一人使用（能在此运行 Pod 的人都受信任；多人使用请用 `danlu up --shared`）",
+    },
+    SHARED: {
+        "en": "for several people (--shared: a user for each project's pods, baseline pod security, nobody anonymous)",
+        "zh": "供多人使用（--shared：每个项目的 Pod 各有用户，Pod 安全级别为 baseline，不接受匿名请求）",
+    },
+}
+
+
+def language(environment: Mapping[str, str] = os.environ) -> str:
+    """What the shell says, as gettext reads it."""
+    chosen = next((environment[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environment.get(name)), "")
+    return "zh" if chosen.lower().startswith("zh") else "en"
+
+
+def refusal(problems: Sequence[Unmet], words: str = "") -> str:
+    """One line for each promise that cannot be kept, with its remedy."""
+    words = words or language()
+    lines = [HEADINGS[words]]
+    for code, parameters in problems:
+        what, remedy = WORDS[code][words]
+        lines.append(f"  - {what.format(**parameters)}\n    {'→' if words == 'zh' else 'to do:'} {remedy}")
+    return "\n".join(lines)
+
+
+def model(shared: bool, words: str = "") -> str:
+    return MODELS[SHARED if shared else ALONE][words or language()]
