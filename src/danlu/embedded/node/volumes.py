@@ -322,7 +322,7 @@ def _failed(volume: str, why: str) -> VolumeError:
 
 
 def host_path(volume: str, source: Mapping[str, Any], data_dir: str) -> str:
-    """Checks, and where asked makes, what a hostPath names. The answer has no links in it: what was checked is mounted."""
+    """Checks, and where asked makes, what a hostPath names. The answer has no links: what was checked is mounted."""
     kind = source.get("type") or ""
     if ".." in source["path"].split("/"):
         raise _failed(volume, f"invalid HostPath `{source['path']}`: must not contain '..'")
