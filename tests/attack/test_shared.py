@@ -77,7 +77,6 @@ async def test_pods_of_two_projects_have_two_users(client: Client, new_person: N
         (None, {"runAsUser": 0}),
         (None, {"runAsGroup": 0}),
         (None, {"allowPrivilegeEscalation": True}),
-        (None, {"privileged": True, "allowPrivilegeEscalation": True}),
     ],
 )
 async def test_nobody_chooses_another_user(
@@ -88,6 +87,15 @@ async def test_nobody_chooses_another_user(
     status, answer = await mallory.request("POST", PODS, pod(of_pod=of_pod, of_container=of_container))
     assert (status, answer["reason"]) == (403, "Forbidden"), answer
     assert "on this shared instance pods of namespace a run as user" in answer["message"]
+
+
+async def test_nobody_is_privileged(client: Client, new_person: NewPerson) -> None:
+    mallory = await new_person()
+    await with_account(client, "a")
+    escape = {"privileged": True, "allowPrivilegeEscalation": True}
+    status, answer = await mallory.request("POST", PODS, pod(of_container=escape))
+    assert (status, answer["reason"]) == (403, "Forbidden"), answer
+    assert 'violates PodSecurity "baseline:latest"' in answer["message"]
 
 
 async def test_nor_by_a_debugging_container(client: Client, new_person: NewPerson) -> None:
@@ -140,7 +148,7 @@ async def test_what_one_person_left_running_is_named(tmp_path: Path) -> None:
 
 # -- where it cannot be promised
 
-ROOT = Capabilities("root", "")
+ROOT = Capabilities("root", "", "yes")
 
 
 def test_every_unmet_promise_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,6 +158,7 @@ def test_every_unmet_promise_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     assert codes(ROOT) == []
     assert codes(Capabilities("none", "why")) == ["no-namespaces"]
     assert codes(Capabilities("user", "")) == ["one-account"]
+    assert codes(Capabilities("root", "")) == ["ports-shared"]
     assert codes(ROOT, "Operation not permitted") == ["processes-visible"]
     monkeypatch.setattr(trust, "_file_system", lambda place: "vfat")
     assert codes(Capabilities("none", "why")) == ["no-namespaces", "no-permissions"]

@@ -33,6 +33,16 @@ WORDS: dict[str, dict[str, tuple[str, str]]] = {
             "或安装到集群（`danlu install`）",
         ),
     },
+    "ports-shared": {
+        "en": (
+            "a pod could listen on the address of another's service ({reason})",
+            "use Linux 5.9 or newer on x86-64 or arm64, with seccomp allowed",
+        ),
+        "zh": (
+            "一个 Pod 可以在他人服务的地址上监听（{reason}）",
+            "请使用允许 seccomp 的 Linux 5.9 或更新版本（x86-64 或 arm64）",
+        ),
+    },
     "old-kernel": {
         "en": (
             "Linux {release} shows every pod the command lines of all others",

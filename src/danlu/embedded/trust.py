@@ -46,6 +46,8 @@ def unmet(pods: Capabilities, hiding_problem: str, data_dir: Path) -> list[Unmet
         found.append(Unmet("no-namespaces", {"reason": pods.reason}))
     elif pods.mode == "user":
         found.append(Unmet("one-account", {"account": str(os.geteuid())}))
+    elif not pods.own_ports:
+        found.append(Unmet("ports-shared", {"reason": pods.reason}))
     if sys.platform.startswith("linux") and _release() < PROC_OPTIONS_SINCE:
         found.append(Unmet("old-kernel", {"release": os.uname().release}))
     elif pods.mode == "root" and hiding_problem:
