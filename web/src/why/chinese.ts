@@ -60,6 +60,8 @@ export const reasons: Table['reasons'] = {
   FailedKillPod: '终止 Pod 失败',
   NetworkNotReady: '网络未就绪',
   Evicted: '被逐出',
+  DatabaseSpaceExceeded: '存储空间不足',
+  DatabaseSpaceRecovered: '存储空间已恢复',
   DeadlineExceeded: '超过最长运行时间',
   TaintManagerEviction: '因污点被逐出',
   DeletionByTaintManager: '因污点被删除',
