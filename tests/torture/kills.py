@@ -12,12 +12,15 @@ import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from danlu.embedded.datadir import DataDirectory
 from tests.running import Api, Danlu, until
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -153,12 +156,15 @@ def torture(
     for thread in (*threads, watching):
         thread.start()
     kills = 0
+    process: subprocess.Popen[bytes] | None = None
     try:
         while more(kills):
             time.sleep(chance.uniform(*alive_s))
             kill(danlu)
+            if process is not None:
+                process.wait()
             kills += 1
-            danlu.up()
+            process = start(danlu)
             if kills % 25 == 0:
                 written = sum(len(writer.versions) for writer in writers)
                 say(f"{kills} kills, {written} acknowledged writes, {len(watcher.record)} events")
@@ -182,9 +188,25 @@ def torture(
 
 def kill(danlu: Danlu) -> None:
     """Without asking `danlu status` for the pid: that takes longer than some servers are to live."""
-    pid = int(json.loads((danlu.data / "running.json").read_text())["pid"])
+    pid = _pid(danlu)
+    assert pid > 1, "nobody runs"  # 0 would be whoever runs this
     os.kill(pid, signal.SIGKILL)
     until("the process to be gone", lambda: not _alive(pid), pause_s=0.01)
+
+
+def start(danlu: Danlu) -> subprocess.Popen[bytes]:
+    """Returns when the API answers, while the rest still starts: some are to be killed just then."""
+    command = [sys.executable, "-m", "danlu", "up", "--data-dir", str(danlu.data), "--port", "0", *danlu.flags]
+    with (danlu.data / "danlu.log").open("ab") as log:
+        process = subprocess.Popen(command, env=danlu.environment, cwd=danlu.home, stdout=log, stderr=log)
+    until("the API", lambda: _pid(danlu) == process.pid or process.poll() is not None, pause_s=0.01)
+    assert process.poll() is None, (danlu.data / "danlu.log").read_text()[-2000:]
+    return process
+
+
+def _pid(danlu: Danlu) -> int:
+    holder = DataDirectory(danlu.data).holder()
+    return holder.pid if holder is not None else 0
 
 
 def _alive(pid: int) -> bool:
