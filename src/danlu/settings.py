@@ -51,6 +51,19 @@ class PodSecuritySettings:
 
 
 @dataclass(slots=True)
+class RequestLimits:
+    """Of requests from sockets: so that nobody's starve those of others (`apiserver/fairness.py`)."""
+
+    seats: int = 600  # requests that are answered at a time; Kubernetes' own (400 that read and 200 that write)
+    seats_per_user: int = 200  # a third, so that three are needed to take all, and a fourth still gets one
+    waiting_per_user: int = 1000  # more are answered 429
+    wait_seconds: float = 15.0  # then it is answered 429; Kubernetes' own, a quarter of a request's minute
+    turn_seconds: float = 0.01  # of work between two looks at the sockets: what others wait, at the least
+    streams_per_user: int = 500  # watches, followed logs, exec: an operator with 100 kinds has 100
+    connections_per_address: int = 1024  # then the one that has been idle longest is closed
+
+
+@dataclass(slots=True)
 class ClusterSettings:
     data_dir: Path = field(default_factory=default_home)
     host: str = "127.0.0.1"  # loopback: what runs on this machine is the business of no other
@@ -68,3 +81,4 @@ class ClusterSettings:
     space: SpaceSettings = field(default_factory=SpaceSettings)
     pod_security: PodSecuritySettings = field(default_factory=PodSecuritySettings)
     fake_gpus: int = 0  # for trying out scheduling on a machine without GPUs
+    request_limits: RequestLimits = field(default_factory=RequestLimits)

@@ -119,7 +119,12 @@ class Cluster:
         self.server = self._make_server(store, certificates)
         self.client = Client(InProcess(self.server, User(ADMIN, "", (MASTERS, "system:authenticated"))))
         self.listener = Listener(
-            App(self.server), listener, pair.certificate, pair.key, certificates.authority.certificate
+            App(self.server),
+            listener,
+            pair.certificate,
+            pair.key,
+            certificates.authority.certificate,
+            settings.request_limits.connections_per_address,
         )
         await bootstrap.ensure(self.starting_as(ADMIN), store)
         if settings.shared:
@@ -197,6 +202,7 @@ class Cluster:
             Metrics(),
             Webhooks(store, registry),
             paging.read_key(certificates.directory / "continue.secret"),
+            self.settings.request_limits,
         )
         crds.CustomKinds(store, registry)
         return server

@@ -7,11 +7,13 @@ import contextlib
 import gzip
 import re
 import sys
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from danlu import __version__
 from danlu.embedded.apiserver import discovery, openapi
+from danlu.embedded.apiserver.fairness import is_stream
 from danlu.embedded.apiserver.request import MAX_BODY_BYTES, Call, Query, Response, StreamResponse
 from danlu.embedded.apiserver.server import Answer, Handler, Server, error_response, page_not_found
 from danlu.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, RequestTooLarge
@@ -23,6 +25,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 COMPRESSED_FROM = 128 * 1024  # bytes; as Kubernetes
 COMPRESSION_LEVEL = 4
+PIECE = 512 * 1024  # bytes of an answer that are given to a connection at once
 KUBERNETES_VERSION = "v1.36.3"
 
 
@@ -113,20 +116,30 @@ class App:
             await self._websocket(scope, receive, send)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        fairness, seat, stream = self.server.fairness, None, None
         try:
             call = self._call(scope)
+            seat = fairness.enter(call) or await fairness.wait(call)
+            stream = fairness.open_stream(call) if is_stream(call) else None
             if call.method not in ("GET", "HEAD"):
                 call.body = await _read_body(call, receive)
+            begun = time.perf_counter()
+            answer = await self.server.handle(call)
+            if isinstance(answer, StreamResponse):
+                fairness.leave(seat)
+                await _send_stream(receive, send, answer)
+                return
+            if not call.body:  # a write waits for the disk meanwhile, which takes nothing from anybody
+                fairness.charge(seat, time.perf_counter() - begun, len(answer.body))
+            if len(answer.body) >= COMPRESSED_FROM and "gzip" in call.headers.get("accept-encoding", ""):
+                await _compress(answer, scope)
+            await _send_response(send, answer, call.method == "HEAD")
         except ApiError as error:
             await _send_response(send, error_response(error), scope["method"] == "HEAD")
-            return
-        answer = await self.server.handle(call)
-        if isinstance(answer, StreamResponse):
-            await _send_stream(receive, send, answer)
-            return
-        if len(answer.body) >= COMPRESSED_FROM and "gzip" in call.headers.get("accept-encoding", ""):
-            await _compress(answer, scope)
-        await _send_response(send, answer, call.method == "HEAD")
+        finally:
+            if seat is not None:
+                fairness.leave(seat)
+            fairness.close_stream(stream)
 
     def _call(self, scope: Scope) -> Call:
         headers: dict[str, str] = {}
@@ -148,7 +161,11 @@ class App:
             sub = call.served.subresources.get(call.subresource) if call.served else None
             if sub is None or sub.stream is None:
                 raise NotFound("the server could not find the requested resource")
-            await sub.stream(call, scope, receive, send)
+            stream = self.server.fairness.open_stream(call)
+            try:
+                await sub.stream(call, scope, receive, send)
+            finally:
+                self.server.fairness.close_stream(stream)
         except ApiError as error:
             await _refuse(send, error)
 
@@ -215,7 +232,15 @@ async def _send_response(send: Send, answer: Response | Answer, head_only: bool)
     if answer.status != 304:
         headers.append((b"content-length", str(len(answer.body)).encode()))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if head_only else answer.body})
+    body: bytes | memoryview = b"" if head_only else answer.body
+    if len(body) > PIECE:
+        body = memoryview(body)
+    while len(body) > PIECE:
+        # Each waits until the client has read most of those before. So long the request holds its seat: a connection
+        # takes in whatever it is given at once, and who does not read could have any amount of memory kept.
+        await send({"type": "http.response.body", "body": body[:PIECE], "more_body": True})
+        body = body[PIECE:]
+    await send({"type": "http.response.body", "body": body})
 
 
 async def _send_stream(receive: Receive, send: Send, answer: StreamResponse) -> None:

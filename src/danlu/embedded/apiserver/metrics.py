@@ -25,8 +25,9 @@ class Metrics:
         served = call.served
         group, resource_ = (served.kind.group, served.kind.plural) if served else ("", "")
         # Only names that we know: a client that makes others up would else fill the memory with them.
-        verb = VERBS.get(call.verb, "OTHER")
-        subresource = call.subresource if served is not None and served.has_subresource(call.subresource) else ""
+        verb, subresource = VERBS.get(call.target.verb, "OTHER"), call.target.subresource
+        if subresource and (served is None or not served.has_subresource(subresource)):
+            subresource = ""
         key = (verb, group, resource_, subresource, status)
         self._requests[key] = self._requests.get(key, 0) + 1
         if verb == "WATCH":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from danlu.embedded.apiserver import deleting, discovery, paging, patching, reading, warnings, watching, writing
 from danlu.embedded.apiserver.auth.forbidden import access_forbidden
+from danlu.embedded.apiserver.fairness import Fairness
 from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.request import Call, Response, StreamResponse
 from danlu.embedded.apiserver.served import ServedKind
@@ -19,6 +20,7 @@ from danlu.embedded.storage import Store
 from danlu.errors import ApiError, BadRequest, InternalError, MethodNotAllowed, NotFound
 from danlu.meta.fields import quoted
 from danlu.meta.names import is_valid_path_segment
+from danlu.settings import RequestLimits
 
 if TYPE_CHECKING:
     from danlu.embedded.apiserver.admission import Chain
@@ -61,6 +63,7 @@ class Server:
         metrics: Metrics,
         webhooks: Webhooks,
         page_key: bytes,
+        limits: RequestLimits,
     ) -> None:
         self.store = store
         self.registry = registry
@@ -72,6 +75,7 @@ class Server:
         self.webhooks = webhooks
         self.page_tokens = paging.Tokens(page_key)
         self.snapshots = paging.Snapshots()
+        self.fairness = Fairness(limits)
         self.node_streams: dict[str, NodeStreams] = {}  # by node: logs, exec, attach, connections to pods
         self.node_usage: NodeUsage | None = None  # of all nodes that run pods
         self.connect: Connect = plain_connection  # to pods; that of a node verifies who answers
@@ -123,9 +127,9 @@ class Server:
         served = self.registry.by_path(target.group, target.version, target.resource)
         call.served = served if served is not None and target.fits(served.kind.namespaced) else None
         self.require(call, target.verb, target.namespace)
-        for segment, what in ((target.namespace, "Namespace"), (target.name, "Name")):
-            if segment and call.served is not None and not is_valid_path_segment(segment):
-                raise BadRequest(f"{what} parameter invalid: {quoted(segment)}: {_bad_segment(segment)}")
+        if call.served is not None:
+            _check_segment(target.namespace, "Namespace")
+            _check_segment(target.name, "Name")
 
     def require(self, call: Call, verb: str, namespace: str) -> None:
         """Raises Forbidden unless the user may do this to what the request is about."""
@@ -189,6 +193,11 @@ def _unsupported(served: ServedKind, verb: str) -> MethodNotAllowed:
     kind = served.kind
     text = f"{verb} is not supported on resources of kind {quoted(kind.resource)}"
     return MethodNotAllowed(text, {"group": kind.group, "kind": kind.plural})
+
+
+def _check_segment(segment: str, what: str) -> None:
+    if segment and not is_valid_path_segment(segment):
+        raise BadRequest(f"{what} parameter invalid: {quoted(segment)}: {_bad_segment(segment)}")
 
 
 def _bad_segment(name: str) -> str:
