@@ -60,7 +60,7 @@ class RequestLimits:
     wait_seconds: float = 15.0  # then it is answered 429; Kubernetes' own, a quarter of a request's minute
     turn_seconds: float = 0.01  # of work between two looks at the sockets: what others wait, at the least
     streams_per_user: int = 500  # watches, followed logs, exec: an operator with 100 kinds has 100
-    connections_per_address: int = 1024  # then the one that has been idle longest is closed
+    connections: int = 0  # to the API, then the one that has been idle longest goes; 0: an eighth of the descriptors
 
 
 @dataclass(slots=True)

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
+import orjson
 import pytest
 from tests.attack.conftest import NewPerson, Person
 
-from danlu.embedded.apiserver import warnings
+from danlu import connections, listening
+from danlu.client.client import Client
+from danlu.connections import Room
+from danlu.embedded.apiserver import app, warnings
+from danlu.embedded.cluster import Cluster
+from danlu.embedded.storage import Stored
+from danlu.embedded.storage.events import MAX_LAG_BYTES, WINDOW_BYTES
+from danlu.listening import Listening, bind
+from danlu.meta.wellknown import CONFIG_MAP
 
 CONFIG_MAPS = "/api/v1/namespaces/a/configmaps"
 JSON_PATCH = "application/json-patch+json"
@@ -53,8 +71,6 @@ async def test_warnings_cannot_make_new_headers(new_person: NewPerson) -> None:
 async def test_warnings_are_as_long_as_in_kubernetes_at_the_most(new_person: NewPerson) -> None:
     mallory = await new_person()
     unknown = {f"{'x' * 2000}{n}": 1 for n in range(90)}
-    import orjson
-
     status, said = await answered(mallory, "POST", CONFIG_MAPS, orjson.dumps(config_map() | unknown))
     assert status == 201
     assert 4 * 1024 <= len(", ".join(said)) < 6 * 1024
@@ -64,3 +80,329 @@ def test_the_warning_header() -> None:
     assert warnings.header([]) == ""
     assert warnings.header(['say "hi"\\', "b", "b"]) == r'299 - "say \"hi\"\\", 299 - "b"'
     assert warnings.header(["a\nb\x00\u2028é丹"]) == r'299 - "a\\nb\\x00\\u2028é丹"'
+
+
+# -- clients that do not read
+
+
+@asynccontextmanager
+async def asking(person: Person, cluster: Cluster, path: str) -> AsyncIterator[asyncio.StreamReader]:
+    """A connection over which one request was sent, by somebody who reads only what he asks for."""
+    context = ssl.create_default_context(cafile=str(cluster.directory.certificates / "ca.crt"))
+    host, port = cluster.url.removeprefix("https://").rsplit(":", 1)
+    raw = socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    raw.connect((host, int(port)))
+    reader, writer = await asyncio.open_connection(sock=raw, ssl=context, server_hostname=host, limit=1024)
+    writer.write(f"GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {person.token}\r\n\r\n".encode())
+    await reader.readuntil(b"\r\n\r\n")
+    yield reader
+    writer.transport.abort()
+
+
+async def ends(reader: asyncio.StreamReader) -> int:
+    """Bytes that still came before the connection was cut."""
+    size = 0
+    async with asyncio.timeout(30):
+        try:
+            while data := await reader.read(1 << 20):
+                size += len(data)
+        except OSError:
+            pass
+    return size
+
+
+async def until(what: str, look: Any) -> None:
+    for _ in range(100):
+        if look():
+            return
+        await asyncio.sleep(0.2)
+    raise AssertionError(f"waited in vain for {what}")
+
+
+def held_bytes(resource: str) -> int:
+    """Of all versions of objects of a resource that anything in this process still refers to."""
+    gc.collect()
+    found = {id(one): len(one.raw) for one in gc.get_objects() if type(one) is Stored and one.resource == resource}
+    return sum(found.values())
+
+
+def unsent_bytes(cluster: Cluster) -> int:
+    assert cluster.listener is not None
+    return sum(one.transport.get_write_buffer_size() for one in cluster.listener._server.server_state.connections)
+
+
+async def test_a_watcher_that_never_reads_is_cut_off(cluster: Cluster, client: Client, new_person: NewPerson) -> None:
+    mallory = await new_person()
+    big = "x" * 300_000
+    window = cluster.store._window("configmaps")
+    async with (
+        asking(mallory, cluster, f"{CONFIG_MAPS}?watch=1") as one,
+        asking(mallory, cluster, f"{CONFIG_MAPS}?watch=1&resourceVersion=0") as other,
+    ):
+        await until("both watches", lambda: len(window.watchers) >= 2)
+        watching = {id(one) for one in window.watchers}
+        most = unsent = 0
+        obj = config_map(data={"k": big})
+        obj["metadata"]["namespace"] = "a"
+        obj = await client.create(CONFIG_MAP, obj)
+        for number in range(400):  # 120 MB
+            obj["data"]["n"] = str(number)
+            obj["metadata"].pop("resourceVersion", None)
+            obj = await client.update(CONFIG_MAP, obj)
+            if number % 50 == 0:
+                most, unsent = max(most, held_bytes("configmaps")), max(unsent, unsent_bytes(cluster))
+        assert most < MAX_LAG_BYTES + WINDOW_BYTES + 8 * len(big)
+        assert unsent < 2 * 1024 * 1024
+        await until("them to be forgotten", lambda: not watching & {id(one) for one in window.watchers})
+        await until("what was kept for them to go", lambda: held_bytes("configmaps") < WINDOW_BYTES + 4 * len(big))
+        for reader in (one, other):
+            assert await ends(reader) < 16 * 1024 * 1024  # what the kernel had taken over already
+    status, _ = await mallory.request("GET", f"{CONFIG_MAPS}?watch=1&resourceVersion=1&timeoutSeconds=1")
+    assert status == 200
+
+
+async def test_an_answer_that_nobody_reads_is_not_kept(
+    cluster: Cluster, client: Client, new_person: NewPerson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "STALLED_S", 1.0)
+    mallory = await new_person()
+    for number in range(40):
+        obj = config_map(f"c{number}", data={"k": "x" * 800_000})
+        obj["metadata"]["namespace"] = "a"
+        await client.create(CONFIG_MAP, obj)
+    async with asking(mallory, cluster, CONFIG_MAPS) as reader:
+        assert unsent_bytes(cluster) < 4 * 1024 * 1024
+        await until("the connection to be cut", lambda: unsent_bytes(cluster) == 0)
+        assert await ends(reader) < 8 * 1024 * 1024
+
+
+# -- clients that do not write
+
+
+@pytest.fixture
+async def plain() -> AsyncIterator[Listening]:
+    """A listener with few seats and a small application."""
+    listener = bind("127.0.0.1", 0)
+    served = Listening(_hello, listener, room=Room(16))
+    await served.start()
+    served.port = listener.getsockname()[1]  # type: ignore[attr-defined]
+    yield served
+    await served.stop()
+
+
+async def _hello(scope: Any, receive: Any, send: Any) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+        return
+    if scope["path"] == "/wait":
+        await receive()
+        await receive()
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+async def opened(served: Listening) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection("127.0.0.1", served.port)  # type: ignore[attr-defined]
+
+
+async def cut(reader: asyncio.StreamReader) -> bytes:
+    """What came before the server closed the connection."""
+    async with asyncio.timeout(20):
+        try:
+            return await reader.read(-1)
+        except ConnectionError:
+            return b""
+
+
+REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("drip", [b"", b"GET / HTTP/1.1\r\nx: ", b"\r\n", REQUEST + b"\r\n", REQUEST + b"GET / HT"])
+async def test_a_head_that_does_not_come_is_not_waited_for(
+    drip: bytes, plain: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when something comes all the time: bytes of one header, or empty lines, without end."""
+    monkeypatch.setattr(listening, "HEAD_S", 0.5)
+    reader, writer = await opened(plain)
+    writer.write(drip)
+    again = b"a" if b"x: " in drip else b"\r\n" if drip.endswith(b"\r\n") else b""
+
+    async def keep_on() -> None:
+        while not writer.is_closing():
+            writer.write(again)
+            await asyncio.sleep(0.05)
+
+    dripping = asyncio.create_task(keep_on())
+    said = await cut(reader)
+    dripping.cancel()
+    assert (b"200 OK" in said) is drip.startswith(REQUEST)
+    await until("its seat to be free", lambda: len(plain.room) == 0)
+
+
+async def test_a_handshake_that_does_not_come_is_not_waited_for(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HANDSHAKE_S", 0.5)
+    assert cluster.listener is not None
+    host, port = cluster.url.removeprefix("https://").rsplit(":", 1)
+    for sent in (b"", b"\x16\x03\x01\x02\x00", b"GET / HTTP/1.1\r\n\r\n"):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(sent)
+        await cut(reader)
+        writer.close()
+    await until("their seats to be free", lambda: len(cluster.listener.room) == 0)
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(
+    cluster: Cluster, new_person: NewPerson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "BODY_S", 0.5)
+    mallory = await new_person()
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.05)
+
+    sent = {"authorization": f"Bearer {mallory.token}", "content-type": "application/json"}
+    try:
+        async with mallory.session.post(mallory.url + CONFIG_MAPS, data=endless(), headers=sent) as answer:
+            assert answer.status == 504
+            assert (await answer.json())["reason"] == "Timeout"
+    except aiohttp.ClientError:
+        pass  # the answer was overtaken by the end of the connection, which is as good
+
+
+@pytest.mark.parametrize(
+    "head", [b"x: " + b"a" * (2 << 20), b"x: y\r\n" * 2000, b"x" * (2 << 20)], ids=["value", "number", "name"]
+)
+async def test_heads_have_a_size(head: bytes, plain: Listening) -> None:
+    reader, writer = await opened(plain)
+    writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n" + head + b"\r\n\r\n")
+    said = await cut(reader)
+    assert said == b"" or said.startswith((b"HTTP/1.1 431 ", b"HTTP/1.1 400 ")), said[:100]
+    writer.close()
+    reader, writer = await opened(plain)
+    writer.write(REQUEST)
+    assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    writer.close()
+
+
+async def test_who_only_holds_connections_keeps_nobody_out(plain: Listening) -> None:
+    held = [await opened(plain) for _ in range(100)]
+    for _, writer in held[::2]:
+        writer.write(b"GET / HTTP/1.1\r\nx: ")
+    for _ in range(20):
+        reader, writer = await opened(plain)
+        writer.write(REQUEST)
+        async with asyncio.timeout(10):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        writer.close()
+    assert len(plain.room) <= 16
+    for _, writer in held:
+        writer.close()
+
+
+async def test_those_that_are_served_are_left_alone(plain: Listening) -> None:
+    busy = [await opened(plain) for _ in range(15)]
+    for _, writer in busy:
+        writer.write(REQUEST.replace(b"/ ", b"/wait "))
+    await until("all to be served", lambda: len(plain.room.waiting) == 0 and len(plain.room) == 15)
+    for _ in range(30):  # one seat is left, which they take from each other
+        reader, writer = await opened(plain)
+        writer.write(REQUEST)
+        async with asyncio.timeout(10):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    assert all(not reader.at_eof() for reader, _ in busy)
+    for _, writer in busy:
+        writer.close()
+
+
+async def test_pings_that_are_not_read_are_not_answered(plain: Listening) -> None:
+    """A hundred megabytes of pings make as much of pongs, which would wait for a client who does not read."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", plain.port, limit=1024)  # type: ignore[attr-defined]
+    key = (
+        "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\nsec-websocket-key: "
+        + "A" * 22
+        + "=="
+    )
+    writer.write(f"GET / HTTP/1.1\r\nhost: x\r\n{key}\r\n\r\n".encode())
+    assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
+    pings = (b"\x89\xfd\0\0\0\0" + b"x" * 125) * 8000
+    for _ in range(100):
+        writer.write(pings)
+        async with asyncio.timeout(10):
+            await writer.drain()
+        held = [one.transport.get_write_buffer_size() for one in plain._server.server_state.connections]
+        assert sum(held) < 4 * 1024 * 1024
+    writer.transport.abort()
+
+
+def test_seats_of_this_machine_are_kept_from_others() -> None:
+    room = Room(64)
+    far = [room.enter(f"10.0.0.{number % 200}") for number in range(200)]
+    for seat in far:
+        assert seat is not None
+        seat.works()
+    assert len(room) <= 64 - room.reserved
+    for _ in range(room.reserved):
+        seat = room.enter("127.0.0.1")
+        assert seat is not None
+        seat.works()
+    one = Room(64)
+    crowd = [one.enter("10.0.0.1") for _ in range(50)]
+    assert len(one) == one.most_of_one
+    assert crowd[-1] is not None
+
+
+OUT_OF_DESCRIPTORS = """
+import asyncio, resource
+from danlu.listening import Listening, bind
+async def hello(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+async def main():
+    listener = bind("127.0.0.1", 0)
+    await Listening(hello, listener).start()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+    print(listener.getsockname()[1], flush=True)
+    await asyncio.sleep(100)
+asyncio.run(main())
+"""
+
+
+async def test_running_out_of_descriptors_is_survived() -> None:
+    """A process that may have 40 descriptors, and 200 clients that hold theirs: the next one is answered."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", OUT_OF_DESCRIPTORS, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        port = int(await process.stdout.readline())
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(200)]
+        said = b""
+        for _ in range(100):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(REQUEST)
+            said = await cut_soon(reader)
+            writer.close()
+            if said:
+                break
+        assert said.startswith(b"HTTP/1.1 200")
+        assert process.returncode is None
+        for _, writer in held:
+            writer.close()
+    finally:
+        process.kill()
+        await process.communicate()
+
+
+async def cut_soon(reader: asyncio.StreamReader) -> bytes:
+    try:
+        async with asyncio.timeout(5):
+            return await reader.readline()
+    except (OSError, TimeoutError):
+        return b""

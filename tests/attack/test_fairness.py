@@ -228,7 +228,7 @@ async def test_streams_are_bounded_for_each_user(cluster: Cluster, new_person: N
 # -- connections
 
 
-@pytest.mark.parametrize("limits", [RequestLimits(connections_per_address=6)])
+@pytest.mark.parametrize("limits", [RequestLimits(connections=6)])
 async def test_idle_connections_keep_nobody_out(cluster: Cluster, new_person: NewPerson) -> None:
     mallory = await new_person()
     async with contextlib.AsyncExitStack() as stack:

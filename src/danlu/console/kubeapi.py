@@ -35,6 +35,7 @@ class KubeApi(Protocol):
     async def close(self) -> None: ...
 
 
+ABORT = "abort"
 APP_COOKIES = "danlu.app_cookies"
 """Of a scope: cookies for a program behind the API server's proxy, which none of ours are among."""
 
@@ -65,7 +66,8 @@ class InThisProcess:
 
     async def serve(self, scope: Scope, receive: Receive, send: Send, identity: Identity) -> None:
         headers = passed_on(scope)
-        state: dict[str, Any] = {}
+        # Not who is asking: only how to cut off one who does not read.
+        state: dict[str, Any] = {name: value for name, value in (scope.get("state") or {}).items() if name == ABORT}
         if identity.owner:
             state["peer_certificate"] = self._owner
         elif identity.token:

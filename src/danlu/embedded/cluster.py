@@ -124,7 +124,7 @@ class Cluster:
             pair.certificate,
             pair.key,
             certificates.authority.certificate,
-            settings.request_limits.connections_per_address,
+            settings.request_limits.connections,
         )
         await bootstrap.ensure(self.starting_as(ADMIN), store)
         if settings.shared:

@@ -194,5 +194,5 @@ async def test_a_watcher_that_left_before_the_first_line_is_forgotten(cluster: C
         return {"type": "http.disconnect"}
 
     with pytest.raises(OSError, match="connection reset"):
-        await _send_stream(receive, gone, answer)
+        await _send_stream({}, receive, gone, answer)
     assert not watchers

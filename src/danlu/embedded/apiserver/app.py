@@ -16,16 +16,19 @@ from danlu.embedded.apiserver import discovery, openapi
 from danlu.embedded.apiserver.fairness import is_stream
 from danlu.embedded.apiserver.request import MAX_BODY_BYTES, Call, Query, Response, StreamResponse
 from danlu.embedded.apiserver.server import Answer, Handler, Server, error_response, page_not_found
-from danlu.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, RequestTooLarge
+from danlu.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, RequestTooLarge, Timeout
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+PIECE = 512 * 1024  # bytes of an answer that are given to a connection at once
+STALLED_S = 30.0  # for a piece of an answer to be read; a watch or a log may rest as long as it likes
+OVERDUE_S = 5.0  # for a watcher that lags too far behind to be sent what it has coming
+BODY_S = 60.0  # for a body to arrive whole: Kubernetes has as much for a whole request
 COMPRESSED_FROM = 128 * 1024  # bytes; as Kubernetes
 COMPRESSION_LEVEL = 4
-PIECE = 512 * 1024  # bytes of an answer that are given to a connection at once
 KUBERNETES_VERSION = "v1.36.3"
 
 
@@ -122,20 +125,23 @@ class App:
             seat = fairness.enter(call) or await fairness.wait(call)
             stream = fairness.open_stream(call) if is_stream(call) else None
             if call.method not in ("GET", "HEAD"):
-                call.body = await _read_body(call, receive)
+                call.body = await _read_in_time(receive)
             begun = time.perf_counter()
             answer = await self.server.handle(call)
             if isinstance(answer, StreamResponse):
                 fairness.leave(seat)
-                await _send_stream(receive, send, answer)
+                await _send_stream(scope, receive, send, answer)
                 return
             if not call.body:  # a write waits for the disk meanwhile, which takes nothing from anybody
                 fairness.charge(seat, time.perf_counter() - begun, len(answer.body))
             if len(answer.body) >= COMPRESSED_FROM and "gzip" in call.headers.get("accept-encoding", ""):
                 await _compress(answer, scope)
-            await _send_response(send, answer, call.method == "HEAD")
+            await _send_response(send, answer, call.method == "HEAD", scope)
         except ApiError as error:
-            await _send_response(send, error_response(error), scope["method"] == "HEAD")
+            refusal = error_response(error)
+            if isinstance(error, RequestTooLarge | Timeout):
+                refusal.headers["connection"] = "close"  # what is still to come is not waited for
+            await _send_response(send, refusal, scope["method"] == "HEAD")
         finally:
             if seat is not None:
                 fairness.leave(seat)
@@ -179,7 +185,15 @@ async def _refuse(send: Send, error: ApiError) -> None:
         await send({"type": "websocket.http.response.body", "body": answer.body})
 
 
-async def _read_body(call: Call, receive: Receive) -> bytes:
+async def _read_in_time(receive: Receive) -> bytes:
+    try:
+        async with asyncio.timeout(BODY_S):
+            return await _read_body(receive)
+    except TimeoutError:
+        raise Timeout("Timeout: request did not complete within the allotted timeout") from None
+
+
+async def _read_body(receive: Receive) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -226,31 +240,53 @@ def header_value(text: str) -> bytes:
     return _NOT_IN_HEADERS.sub(b" ", raw).strip()
 
 
-async def _send_response(send: Send, answer: Response | Answer, head_only: bool) -> None:
+async def _send_response(send: Send, answer: Response | Answer, head_only: bool, scope: Scope | None = None) -> None:
     assert isinstance(answer, Response)
     headers = _headers(answer)
     if answer.status != 304:
         headers.append((b"content-length", str(len(answer.body)).encode()))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     body: bytes | memoryview = b"" if head_only else answer.body
-    if len(body) > PIECE:
-        body = memoryview(body)
-    while len(body) > PIECE:
-        # Each waits until the client has read most of those before. So long the request holds its seat: a connection
-        # takes in whatever it is given at once, and who does not read could have any amount of memory kept.
-        await send({"type": "http.response.body", "body": body[:PIECE], "more_body": True})
-        body = body[PIECE:]
-    await send({"type": "http.response.body", "body": body})
+    if len(body) <= PIECE:
+        await send({"type": "http.response.body", "body": body})
+        return
+    body = memoryview(body)
+    try:
+        # Piece by piece, each when the client has read most of those before. So long the request holds its seat: a
+        # connection takes in whatever it is given at once, and who does not read could have any amount of memory kept.
+        for start in range(0, len(body), PIECE):
+            async with asyncio.timeout(STALLED_S):
+                more = start + PIECE < len(body)
+                await send({"type": "http.response.body", "body": body[start : start + PIECE], "more_body": more})
+    except TimeoutError:
+        _abort(scope)
 
 
-async def _send_stream(receive: Receive, send: Send, answer: StreamResponse) -> None:
-    """Sends the chunks as they come, until they end or the client goes away."""
+def _abort(scope: Scope | None) -> None:
+    """Cuts the connection without waiting for what the client has not read."""
+    abort = ((scope or {}).get("state") or {}).get("abort")
+    if abort is not None:
+        abort()
+
+
+async def _send_stream(scope: Scope, receive: Receive, send: Send, answer: StreamResponse) -> None:
+    """Sends the chunks as they come, until they end, the client goes away, or it is too far behind."""
     tasks: list[asyncio.Future[None]] = []
     try:
         await send({"type": "http.response.start", "status": answer.status, "headers": _headers(answer)})
         await send({"type": "http.response.body", "body": b"", "more_body": True})
-        tasks = [asyncio.ensure_future(_send_chunks(send, answer)), asyncio.ensure_future(_client_left(receive))]
+        sending, leaving = (
+            asyncio.ensure_future(_send_chunks(send, answer)),
+            asyncio.ensure_future(_client_left(receive)),
+        )
+        tasks = [sending, leaving]
+        if answer.overdue is not None:
+            tasks.append(asyncio.ensure_future(_too_late(answer.overdue)))
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if not sending.done() and not leaving.done():
+            sending.cancel()
+            _abort(scope)
+            await asyncio.wait([leaving], timeout=STALLED_S)
     finally:
         for task in tasks:
             task.cancel()
@@ -267,6 +303,12 @@ async def _send_chunks(send: Send, answer: StreamResponse) -> None:
         if close is not None:
             await close()
     await send({"type": "http.response.body", "body": b""})
+
+
+async def _too_late(overdue: asyncio.Event) -> None:
+    """Some time after: a client that does read is sent what it has coming, and then the end."""
+    await overdue.wait()
+    await asyncio.sleep(OVERDUE_S)
 
 
 async def _client_left(receive: Receive) -> None:

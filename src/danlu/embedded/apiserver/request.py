@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -145,3 +146,5 @@ class StreamResponse:
     events: AsyncIterator[list[tuple[str, Any]]] | None = None  # of a watch in this process, in place of chunks
     # Gives back what the chunks hold. A client may be gone before the first is asked for; then they cannot do it.
     release: Callable[[], None] = lambda: None
+    # Set when the client has fallen so far behind that it is cut off: what waits for it is let go.
+    overdue: asyncio.Event | None = None

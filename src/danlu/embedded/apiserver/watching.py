@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar, cast
 
@@ -55,7 +55,8 @@ async def watch(call: Call) -> StreamResponse:
     if call.in_process and lines.plain:
         events = _follow(call, Events(call, served, matches), *rest, end_marked=end_marked)
         return StreamResponse(_just(b""), events=events, release=subscription.close)
-    return StreamResponse(_joined(_follow(call, lines, *rest, end_marked=end_marked)), release=subscription.close)
+    chunks = _joined(_follow(call, lines, *rest, end_marked=end_marked))
+    return StreamResponse(chunks, release=subscription.close, overdue=subscription.overflow)
 
 
 def _initial_events(call: Call) -> bool:
@@ -167,8 +168,8 @@ class Events(Shape[tuple[str, Object]]):
 async def _joined(batches: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
     async with aclosing(cast(Any, batches)) as stream:
         async for batch in stream:
-            for chunk in _pieces(batch):
-                yield chunk
+            if batch:
+                yield b"".join(batch)
 
 
 async def _follow(
@@ -185,35 +186,43 @@ async def _follow(
     bookmarks = call.query.flag("allowWatchBookmarks")
     ends_at = time.monotonic() + seconds
     try:
-        yield [lines.line("ADDED", s) for s in snapshot if lines.matches is None or lines.matches(s)]
+        for part in _parts(snapshot, lambda stored: len(stored.raw)):
+            yield [lines.line("ADDED", s) for s in part if lines.matches is None or lines.matches(s)]
+        snapshot.clear()
         if end_marked:
             yield [lines.bookmark(since, initial_end=True)]
         while (left := ends_at - time.monotonic()) > 0:
             changes = await subscription.take(min(left, BOOKMARK_SECONDS))
             # Taken before the lines are made: everything up to here is either sent or does not concern this watcher.
             seen = store.revision
-            yield [line for change in changes if (line := lines.of(change)) is not None]
+            idle = not changes
+            for some in _parts(changes, lambda change: len(change.stored.raw)):
+                yield [line for change in some if (line := lines.of(change)) is not None]
+                subscription.sent(some)
+            changes.clear()
             if subscription.overflowed:
                 return
-            if not changes and bookmarks:
+            if idle and bookmarks:
                 yield [lines.bookmark(seen)]
     finally:
         subscription.close()
 
 
-def _pieces(lines: list[bytes]) -> list[bytes]:
-    """The lines joined into chunks of a sensible size."""
-    if len(lines) <= 1:
-        return lines
-    pieces: list[bytes] = []
-    batch: list[bytes] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line)
-        if size >= CHUNK_BYTES:
-            pieces.append(b"".join(batch))
-            batch, size = [], 0
-    if batch:
-        pieces.append(b"".join(batch))
-    return pieces
+Item = TypeVar("Item")
+
+
+def _parts(items: list[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """One after the other, each of a sensible size to be sent: a line is made when the one before it has gone out.
+
+    A watcher that does not read then holds no more of its own than one part; the rest is what others have, too.
+    """
+    part: list[Item] = []
+    bytes_in_it = 0
+    for item in items:
+        part.append(item)
+        bytes_in_it += size(item)
+        if bytes_in_it >= CHUNK_BYTES:
+            yield part
+            part, bytes_in_it = [], 0
+    if part:
+        yield part

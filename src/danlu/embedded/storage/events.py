@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,10 @@ from danlu.errors import Expired
 if TYPE_CHECKING:
     from danlu.embedded.storage.store import Stored
 
-# A watcher that lags this many changes behind is cut off; it resumes or lists again. Keeps memory bounded.
-MAX_LAG = 20_000
+# A watcher that lags this far behind is cut off; it resumes or lists again. Keeps memory bounded: changes lie in memory
+# until the slowest watcher has been sent them, once for all who have to wait for the same ones.
+MAX_LAG = 20_000  # changes
+MAX_LAG_BYTES = 32 * 1024 * 1024
 # Changes kept for watchers that resume. A client that was away for longer lists again (410 Gone).
 WINDOW_CHANGES = 4_096
 WINDOW_BYTES = 8 * 1024 * 1024
@@ -31,25 +34,45 @@ class Change:
     def revision(self) -> int:
         return self.stored.revision
 
+    @property
+    def size(self) -> int:
+        """Bytes that are kept for its sake."""
+        return len(self.stored.raw) + (len(self.previous.raw) if self.previous is not None else 0)
+
 
 class Subscription:
-    """One watcher's queue of changes."""
+    """One watcher's queue of changes. What was taken counts until it is said to be `sent`."""
 
-    __slots__ = ("_buffer", "_waiter", "_window", "overflowed")
+    __slots__ = ("_buffer", "_lag", "_lag_bytes", "_waiter", "_window", "overflow")
 
     def __init__(self, window: Window) -> None:
         self._buffer: list[Change] = []
+        self._lag = self._lag_bytes = 0
         self._waiter: asyncio.Future[None] | None = None
         self._window = window
-        self.overflowed = False
+        self.overflow = asyncio.Event()  # set once it lags too far behind: nothing comes after what it has
+
+    @property
+    def overflowed(self) -> bool:
+        return self.overflow.is_set()
 
     def push(self, change: Change) -> None:
-        if len(self._buffer) >= MAX_LAG:
-            self.overflowed = True
+        if self._lag >= MAX_LAG or self._lag_bytes + change.size > MAX_LAG_BYTES:
+            self.overflow.set()
             self.close()
         else:
-            self._buffer.append(change)
+            self._take_in(change)
         self._wake()
+
+    def _take_in(self, change: Change) -> None:
+        self._buffer.append(change)
+        self._lag += 1
+        self._lag_bytes += change.size
+
+    def sent(self, changes: Iterable[Change]) -> None:
+        for change in changes:
+            self._lag -= 1
+            self._lag_bytes -= change.size
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -108,6 +131,7 @@ class Window:
             if change.revision <= since:
                 break
             missed.append(change)
-        subscription._buffer.extend(reversed(missed))
+        for change in reversed(missed):
+            subscription._take_in(change)
         self.watchers.add(subscription)
         return subscription
