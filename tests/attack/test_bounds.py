@@ -129,7 +129,8 @@ def held_bytes(resource: str) -> int:
 
 def unsent_bytes(cluster: Cluster) -> int:
     assert cluster.listener is not None
-    return sum(one.transport.get_write_buffer_size() for one in cluster.listener._server.server_state.connections)
+    open_ones = cluster.listener._server.server_state.connections
+    return sum(one.transport.get_write_buffer_size() for one in open_ones if not one.transport.is_closing())
 
 
 async def test_a_watcher_that_never_reads_is_cut_off(cluster: Cluster, client: Client, new_person: NewPerson) -> None:

@@ -25,6 +25,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 PIECE = 512 * 1024  # bytes of an answer that are given to a connection at once
 STALLED_S = 30.0  # for a piece of an answer to be read; a watch or a log may rest as long as it likes
+ABORTED_S = 0.1  # for an aborted connection to be gone
 OVERDUE_S = 5.0  # for a watcher that lags too far behind to be sent what it has coming
 BODY_S = 60.0  # for a body to arrive whole: Kubernetes has as much for a whole request
 COMPRESSED_FROM = 128 * 1024  # bytes; as Kubernetes
@@ -260,6 +261,7 @@ async def _send_response(send: Send, answer: Response | Answer, head_only: bool,
                 await send({"type": "http.response.body", "body": body[start : start + PIECE], "more_body": more})
     except TimeoutError:
         _abort(scope)
+        await asyncio.sleep(ABORTED_S)
 
 
 def _abort(scope: Scope | None) -> None:
