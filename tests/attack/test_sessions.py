@@ -408,6 +408,9 @@ def test_only_who_left_for_the_identity_provider_comes_back(
             tab = web.new_tab()
             own = {"sec-fetch-site": "same-origin", "origin": console, "x-danlu-proof": secrets.token_urlsafe(32)}
             begun = json.loads(send("POST", f"{console}/console/oidc/start", own, '{"next": "/"}').body)
+            # The person had begun one of their own, and has a secret at hand.
+            tab.goto(console)
+            tab.evaluate("(own) => sessionStorage.setItem('danlu.proof.leaving', own)", secrets.token_urlsafe(32))
             tab.goto(begun["address"])
             until("the sign-in", lambda: tab.evaluate(ASKS_TO_SIGN_IN))
             status, _ = tab.evaluate(ASK, "GET", "/console/session", "")
