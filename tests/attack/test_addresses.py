@@ -18,10 +18,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from tests.attack.conftest import NewPerson
 from tests.console.browsing import Browser
 from tests.running import ORDINARY, Api, Danlu
+
+from danlu.client.client import Client
+from danlu.meta.wellknown import POD
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 ACCOUNT = ORDINARY if os.geteuid() == 0 else None
@@ -131,9 +136,12 @@ class Scene:
     def start_victim(self) -> None:
         self.apply(pod("victim", "a", VICTIM))
         self.said("victim", "a", "listens")
-        found = json.loads(self.danlu.kubectl("get", "pod", "victim", "-n", "a", "-o", "json"))
-        self.victim_ip = found["status"]["podIP"]
+        self.victim_ip = self.address("victim", "a")
         self.danlu.wait("the service to lead to the pod", lambda: "hello from a" in self.through_service_proxy("/"))
+
+    def address(self, name: str, namespace: str) -> str:
+        found = json.loads(self.danlu.kubectl("get", "pod", name, "-n", namespace, "-o", "json"))
+        return str(found["status"]["podIP"])
 
     def start_hostile(self, wildcards: bool = True, **spec: Any) -> None:
         """Wants all that is a's, in every way that a socket can be bound to it."""
@@ -241,8 +249,7 @@ class Scene:
     def check_prevention(self) -> None:
         """Of all that it wanted it has got its own address only."""
         lines = [line for line in self.logs("hostile", "b").splitlines() if line.startswith("bound ")]
-        found = json.loads(self.danlu.kubectl("get", "pod", "hostile", "-n", "b", "-o", "json"))
-        own = found["status"]["podIP"]
+        own = self.address("hostile", "b")
         assert lines
         for line in lines:
             asked, _, got = line.removeprefix("bound ").partition(" as ")
@@ -303,6 +310,9 @@ def test_while_the_server_is_down(scene: Scene, mode: str) -> None:
     # Where pods do not have their own ports, who has one of all addresses keeps it from the pod that is made again.
     scene.start_hostile(wildcards=not mode.startswith("degraded"))
     scene.free_port()
+    # Somebody with all rights in b says that their pod has the other's address, which the next start must not believe.
+    claim = {"status": {"podIP": scene.victim_ip, "podIPs": [{"ip": scene.victim_ip}]}}
+    scene.danlu.kubectl("patch", "pod", "hostile", "-n", "b", "--subresource=status", "-p", json.dumps(claim))
     scene.danlu.kill()
     if mode.startswith("degraded"):
         wait_until_held(scene.service_ip, SERVICE_PORT)
@@ -310,6 +320,14 @@ def test_while_the_server_is_down(scene: Scene, mode: str) -> None:
         time.sleep(1.0)  # the attacker tries fifty times meanwhile
         assert "no answer" in scene.through_cluster_ip()  # a client of a's, straight to the address
     scene.danlu.up()
+    if mode.startswith("degraded"):
+        words = f"{scene.service_ip}:{SERVICE_PORT} of service a/web is held by process"
+        scene.danlu.wait("danlu status to say it", lambda: words in scene.danlu.command("status").stdout)
+        # A start names the process, and the pod when the node has found its pods again.
+        named = "of pod b/hostile has that port"
+        scene.danlu.wait("the event", lambda: named in scene.events("Service", "web"))
+    assert scene.address("victim", "a") == scene.victim_ip
+    assert scene.address("hostile", "b") != scene.victim_ip
     scene.wait_for_attempts()
     answers = scene.send_secrets()
     assert scene.stolen() == []
@@ -329,3 +347,62 @@ def wait_until_held(host: str, port: int) -> None:
                 return
         threading.Event().wait(0.1)
     raise AssertionError(f"nobody takes {host}:{port}")
+
+
+RESERVED = """
+    import errno, json, os, socket, time
+
+    while True:
+        found = []
+        for host, port in json.loads(os.environ["TARGETS"]):
+            listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                listener.bind((host, port))
+                listener.listen()
+                found.append(f"bound:{host}:{port}")
+            except OSError as error:
+                found.append(errno.errorcode[error.errno])
+            listener.close()
+        print("round", *found, flush=True)
+        time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("account", [None, ACCOUNT] if ACCOUNT else [None])
+def test_ports_of_the_api_and_the_console_while_the_server_is_down(
+    make_danlu: Callable[..., Danlu], account: int | None
+) -> None:
+    """Whoever had them would be shown the console's cookie, which browsers send to whatever answers."""
+    danlu = make_danlu(user=account)
+    lines = [line.split() for line in danlu.command("status").stdout.splitlines()]
+    places = {words[0]: urlsplit(words[1]) for words in lines if words and words[0] in ("url", "console")}
+    console = places["console"].port
+    assert console
+    kept = [places["url"].port, console, json.loads((danlu.data / "console.json").read_text())["appsPort"], 30000]
+    targets = [(host, port) for port in kept for host in ("127.0.0.1", "::ffff:127.0.0.1")]
+    targets.append(("::1", console))
+    made = pod("p", "default", RESERVED, env={"TARGETS": json.dumps(targets)})
+    danlu.kubectl("apply", "-f", "-", stdin=json.dumps(made))
+    danlu.wait("the pod to try", lambda: "round" in danlu.kubectl("logs", "p", check=False))
+    before = danlu.kubectl("logs", "p").count("round")
+    danlu.kill()
+    time.sleep(2.0)
+    danlu.up()
+    rounds = danlu.kubectl("logs", "p").splitlines()
+    assert len(rounds) > before + 5
+    assert {outcome for line in rounds for outcome in line.split()[1:]} == {"EADDRINUSE"}
+
+
+async def test_names_of_others_through_a_pods_status(new_person: NewPerson, client: Client) -> None:
+    """A pod's address is written into the hosts files of all pods: a line break in it would be another line there."""
+    mallory = await new_person(namespace="b")
+    made = pod("p", "b", "", hostname="h", subdomain="s")
+    await client.create(POD, made)
+    evil = "127.0.0.1 x\n127.0.0.1 web.a.svc"
+    for field in ({"podIP": evil}, {"podIPs": [{"ip": evil}]}):
+        status, answer = await mallory.request(
+            "PATCH", "/api/v1/namespaces/b/pods/p/status", {"status": field}, "application/merge-patch+json"
+        )
+        assert status == 422
+        assert "status.podIPs[0]: Invalid value" in answer["message"]

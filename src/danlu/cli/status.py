@@ -55,6 +55,9 @@ def facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
     found["data"] = str(directory.root)
     found["kubeconfig"] = str(directory.kubeconfig)
     found["pods"] = sandbox.capabilities().reason
+    held = directory.read_held() if holder else []
+    if held:
+        found["held"] = held
     set_aside = directory.read_set_aside()
     if set_aside:
         found["set aside"] = [str(entry) for entry in set_aside]

@@ -246,6 +246,7 @@ class Cluster:
         client = self.component("system:node:" + shares[0].name)
         # One copy of all pods in memory is enough: the node reads along with the controllers.
         shared = self.manager.informer if settings.run_controllers else None
+        self.directory.write_held([])
         for address in {settings.host, LOOPBACK}:
             self.reserved_ports.add(address, port)
         self.reserved_ports.add(LOOPBACK, NODE_PORTS[0], NODE_PORTS[-1])
@@ -254,7 +255,14 @@ class Cluster:
         )
         sockets = PodSockets.of(self.directory.root, node_settings.pod_network)
         self.surroundings = MachineSurroundings(
-            client, self.directory.root, shares, (settings.host, port), sockets, settings.fake_gpus, shared
+            client,
+            self.directory.root,
+            shares,
+            (settings.host, port),
+            sockets,
+            self.directory.write_held,
+            settings.fake_gpus,
+            shared,
         )
         self._parts.push_async_callback(self.surroundings.stop)
         await self.surroundings.start()

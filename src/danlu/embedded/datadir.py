@@ -56,6 +56,7 @@ class DataDirectory:
         self._lock_path = self.root / "danlu.lock"
         self._port_path = self.root / "port"
         self._set_aside_path = self.root / "set-aside.json"
+        self._held_path = self.root / "held-addresses"
         self._lock: int | None = None
 
     def prepare(self) -> None:
@@ -162,6 +163,21 @@ class DataDirectory:
             self._set_aside_path.unlink(missing_ok=True)
             return
         self._write_if_room(self._set_aside_path, json.dumps([asdict(entry) for entry in entries], indent=2))
+
+    def read_held(self) -> list[str]:
+        """Addresses of services that somebody else holds, and who."""
+        try:
+            return self._held_path.read_text().splitlines()
+        except OSError:
+            return []
+
+    def write_held(self, lines: list[str]) -> None:
+        if not lines:
+            self._held_path.unlink(missing_ok=True)
+            return
+        partial = self._held_path.with_suffix(".new")
+        partial.write_text("".join(f"{line}\n" for line in lines))
+        partial.replace(self._held_path)
 
     def release(self) -> None:
         if self._lock is not None:

@@ -188,6 +188,9 @@ def _keep_node_affinity(rest: Object, before: Object) -> None:
 def validate_pod_status(new: Object, old: Object) -> list[FieldError]:
     status, before = new.get("status") or {}, old.get("status") or {}
     errors: list[FieldError] = []
+    # Kubernetes has one field for both: podIP is the first of podIPs. Names of pods are written from it into files.
+    if (address := status.get("podIP") or "") and address != before.get("podIP"):
+        errors += address_errors(address, "status.podIPs[0]")
     for field in ("podIPs", "hostIPs"):
         known = {entry.get("ip") for entry in before.get(field) or ()}
         for index, entry in enumerate(status.get(field) or ()):

@@ -19,6 +19,7 @@ from danlu.client.informer import Informer
 from danlu.embedded import private_files
 from danlu.embedded.node.environment import hostname
 from danlu.embedded.node.servicetable import Key, ServiceTable
+from danlu.meta.addresses import parse_address
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import POD
 
@@ -213,6 +214,7 @@ class Hosts:
         if spec.get("type") == "ExternalName" or not address:
             return None
         addresses = [address] if address != "None" else [b.address for b in self._table.backends(key)]
+        addresses = [one for one in addresses if parse_address(one) is not None]  # a slice may hold names (FQDN)
         if not addresses and (place := self._places.get(namespace, {}).get(name)) is not None:
             addresses = [place.address]  # a job's replica: the others ask for it before it is ready, and so does itself
         qualified = f"{name}.{namespace}"
@@ -249,7 +251,7 @@ class Hosts:
 def _place(pod: Object) -> _Place | None:
     status = pod.get("status") or {}
     address = status.get("podIP")
-    if not address or _is_over(pod):
+    if not address or parse_address(address) is None or _is_over(pod):
         return None
     return _Place(pod["metadata"]["name"], hostname(pod), pod["spec"].get("subdomain") or "", address)
 

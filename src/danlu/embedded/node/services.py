@@ -20,7 +20,7 @@ import os
 import random
 import resource
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -71,6 +71,8 @@ class ServiceProxy:
         self._failed: dict[ListenKey, Key] = {}
         self._told: dict[ListenKey, str] = {}  # who held it when that was told
         self._task: asyncio.Task[None] | None = None
+        self._held: list[str] = []
+        self.write_held: Callable[[list[str]], None] = lambda lines: None  # for `danlu status`
         table.listen(self._changed)
 
     async def start(self) -> None:
@@ -138,6 +140,14 @@ class ServiceProxy:
                 await self._apply(key)
             except Exception:  # one that cannot be understood is not the others' loss, nor the start's
                 log.exception("service %s/%s could not be brought up to date", *key)
+        held = [
+            f"{at[1]}:{at[2]} of service {'/'.join(key)} is held by {self._told[at]}"
+            for at, key in self._failed.items()
+            if self._told.get(at) and key != KUBERNETES
+        ]
+        if held != self._held:
+            self._held = held
+            self.write_held(held)
 
     async def _apply(self, key: Key) -> None:
         service = self._table.service(key)

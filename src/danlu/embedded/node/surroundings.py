@@ -29,16 +29,19 @@ class MachineSurroundings:
         shares: Sequence[NodeShare],
         api: tuple[str, int],
         sockets: PodSockets,
+        write_held: Callable[[list[str]], None],
         fake_gpus: int = 0,
         shared: Callable[[Kind], Informer] | None = None,
     ) -> None:
-        """`shared` gives informers that others keep; without it there are own ones."""
+        """`shared` gives informers that others keep; without it there are own ones. `write_held` is told which
+        addresses of services others hold."""
         table = ServiceTable(client, *(shared(kind) if shared else None for kind in (SERVICE, ENDPOINT_SLICE)))
         self._table = table
         self.addressed_services: Callable[[str], Sequence[Object]] | None = table.with_address
         self._recorder = EventRecorder(client, "service-proxy")
         self._hosts = Hosts(table, str(data_dir), client, shared(POD) if shared else None)
         self._proxy = ServiceProxy(table, self._recorder, api, sockets)
+        self._proxy.write_held = write_held
         # A node that is said to have GPUs which the machine has not is a node for trying out scheduling.
         asked = sum(share.gpus or 0 for share in shares)
         found = devices.discover(fake_gpus)
