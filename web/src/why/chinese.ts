@@ -104,6 +104,8 @@ export const reasons: Table['reasons'] = {
   NodeStatusUnknown: '节点状态未知',
   NodeStatusNeverUpdated: '节点从未上报状态',
   FailedToListen: '端口无法监听',
+  AddressTaken: '地址被他人占用',
+  BindRefused: '绑定地址被拒绝',
   // jobs
   Start: '开始',
   NewReplica: '创建副本',
@@ -463,7 +465,12 @@ export const rules: Table['rules'] = [
   [/^danlu was started without this node; start it with --nodes as before, or `(.+)` it$/, 'danlu 启动时没有这个节点；请像以前一样用 --nodes 启动，或用 `$1` 删除它'],
   [/^cannot listen on (\S+): ports below (\d+) are root's on this machine.*$/, '无法监听 $1：本机 $2 以下的端口只有 root 能用；请执行 sudo sysctl net.ipv4.ip_unprivileged_port_start=0，或换用 $2 以上的端口'],
   [/^cannot listen on (\S+): another program on this machine has that port$/, '无法监听 $1：本机的另一个程序占用了该端口'],
+  [/^cannot listen on (\S+): process (\d+) of pod (\S+) has that port$/, '无法监听 $1：Pod $3 的进程 $2 占用了该端口'],
+  [/^cannot listen on (\S+): process (\d+) \((.*)\) has that port$/, '无法监听 $1：进程 $2（$3）占用了该端口'],
   [/^cannot listen on (\S+): (.*)$/, '无法监听 $1：$2'],
+  [/^port (\d+) of (\S+) is held by process (\d+) of pod (\S+), not by this pod: nothing was sent to it$/, '$2 的端口 $1 由 Pod $4 的进程 $3 持有，而不是本 Pod；没有向它发送任何内容'],
+  [/^port (\d+) of (\S+) is held by (.*), not by this pod: nothing was sent to it$/, '$2 的端口 $1 由 $3 持有，而不是本 Pod；没有向它发送任何内容'],
+  [/^address (\S+) with port (\d+) is not this pod's: .*$/, '地址 $1 的端口 $2 不属于本 Pod，绑定时程序得到了错误；Pod 自己的地址见 $DANLU_POD_IP'],
   // notebooks, TensorBoards, projects, queues
   [/^The (\w+) is ready to serve$/, '$1 可以使用了'],
   [/^The (\w+) is being created$/, '正在创建 $1'],
