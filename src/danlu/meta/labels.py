@@ -11,6 +11,7 @@ from typing import Any
 from danlu.meta.fields import FieldError, aggregate, forbidden, invalid, required
 from danlu.meta.names import label_value, qualified_name
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,100}")  # a label has 63 characters at most
 _OPERATORS = "in, notin, =, ==, !=, gt, lt"
 _SYMBOLS = {"in": " in ", "notin": " notin ", "gt": ">", "lt": "<"}
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])|([^=!(),<> \t\r\n]+)|$)")
@@ -47,9 +48,8 @@ class Requirement:
             return value is not None
         if operator == "!":
             return value is None
-        try:
-            number, bound = int(value or ""), int(self.values[0])
-        except ValueError:
+        number, bound = _number(value), _number(self.values[0])
+        if number is None or bound is None:
             return False
         return number > bound if operator == "gt" else number < bound
 
@@ -62,6 +62,14 @@ class Requirement:
         if self.operator in ("in", "notin"):
             values = f"({values})"
         return f"{self.key}{_SYMBOLS.get(self.operator, self.operator)}{values}"
+
+
+def _number(text: str | None) -> int | None:
+    """As Go reads an integer of 64 bits: Python would read 1_000, and numbers of any length."""
+    if text is None or not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
 
 
 @dataclass(frozen=True, slots=True)
