@@ -64,6 +64,16 @@ class RequestLimits:
 
 
 @dataclass(slots=True)
+class AuditSettings:
+    """The audit log, as kube-apiserver's flags of these names have it."""
+
+    policy_file: Path | None = None  # None: nothing is recorded
+    log_path: Path | None = None  # None: audit.log in the data directory; "-": the standard output
+    log_maxsize: int = 100  # MiB of one file; Kubernetes' own
+    log_maxbackup: int = 10  # older files that are kept; Kubernetes keeps all, and fills the disk
+
+
+@dataclass(slots=True)
 class ClusterSettings:
     data_dir: Path = field(default_factory=default_home)
     host: str = "127.0.0.1"  # loopback: what runs on this machine is the business of no other
@@ -82,3 +92,4 @@ class ClusterSettings:
     pod_security: PodSecuritySettings = field(default_factory=PodSecuritySettings)
     fake_gpus: int = 0  # for trying out scheduling on a machine without GPUs
     request_limits: RequestLimits = field(default_factory=RequestLimits)
+    audit: AuditSettings = field(default_factory=AuditSettings)

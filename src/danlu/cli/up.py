@@ -29,7 +29,7 @@ from danlu.cli.trust import refusal
 from danlu.embedded import private_files
 from danlu.embedded.storage import DataDirectoryError
 from danlu.embedded.trust import Unshareable
-from danlu.settings import ClusterSettings, default_home
+from danlu.settings import AuditSettings, ClusterSettings, default_home
 
 if TYPE_CHECKING:
     from danlu.cli.embeddedconsole import EmbeddedConsole
@@ -76,6 +76,32 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--shared",
         action="store_true",
         help="for several people who need not trust each other; refuses to start where that cannot be promised",
+    )
+    command.add_argument(
+        "--audit-policy-file",
+        type=Path,
+        metavar="FILE",
+        help="keep an audit log; what it records says this file (audit.k8s.io/v1 Policy)",
+    )
+    command.add_argument(
+        "--audit-log-path",
+        type=Path,
+        metavar="FILE",
+        help="the audit log (default: audit.log in the data directory; -: the standard output)",
+    )
+    command.add_argument(
+        "--audit-log-maxsize",
+        type=int,
+        default=100,
+        metavar="MIB",
+        help="size at which the audit log is put aside and a new one begun (default: 100)",
+    )
+    command.add_argument(
+        "--audit-log-maxbackup",
+        type=int,
+        default=10,
+        metavar="N",
+        help="audit logs put aside that are kept (default: 10)",
     )
     command.add_argument("--no-console", action="store_true", help="without the web console")
     command.add_argument("--verbose", "-v", action="store_true", help="log more")
@@ -127,7 +153,26 @@ def _settings(arguments: argparse.Namespace) -> ClusterSettings:
         images=arguments.images,
         fake_gpus=arguments.fake_gpus,
         shared=arguments.shared,
+        audit=_audit_settings(arguments),
     )
+
+
+def _audit_settings(arguments: argparse.Namespace) -> AuditSettings:
+    policy: Path | None = arguments.audit_policy_file
+    if policy is None:
+        if arguments.audit_log_path is not None:
+            raise UsageError("--audit-log-path needs --audit-policy-file: without a policy nothing is recorded")
+        return AuditSettings()
+    if arguments.audit_log_maxsize < 1 or arguments.audit_log_maxbackup < 0:
+        raise UsageError("--audit-log-maxsize must be at least 1 (MiB) and --audit-log-maxbackup at least 0")
+    from danlu.embedded.apiserver.audit.policy import PolicyError, read_policy
+
+    try:
+        read_policy(policy)
+    except PolicyError as error:
+        raise UsageError(str(error)) from error
+    log_path: Path | None = arguments.audit_log_path
+    return AuditSettings(policy, log_path, arguments.audit_log_maxsize, arguments.audit_log_maxbackup)
 
 
 def _console_port(arguments: argparse.Namespace) -> int | None:

@@ -117,6 +117,7 @@ class Cluster:
         store.start()
         self._parts.push_async_callback(store.close)
         self.server = self._make_server(store, certificates)
+        self._start_audit()
         self.client = Client(InProcess(self.server, User(ADMIN, "", (MASTERS, "system:authenticated"))))
         self.listener = Listener(
             App(self.server),
@@ -173,6 +174,20 @@ class Cluster:
                 told = self.space.alarm
                 self.agent.disk_alarm_changed(told)
             await asyncio.sleep(SPACE_EVERY_S)
+
+    def _start_audit(self) -> None:
+        """Raises PolicyError, or OSError when the log cannot be written."""
+        audit = self.settings.audit
+        if audit.policy_file is None:
+            return
+        from danlu.embedded.apiserver.audit.auditor import Auditor
+        from danlu.embedded.apiserver.audit.log import Log
+        from danlu.embedded.apiserver.audit.policy import read_policy
+
+        policy = read_policy(audit.policy_file)
+        file = audit.log_path or self.directory.root / "audit.log"
+        self.server.audit = Auditor(policy, Log(file, audit.log_maxsize << 20, audit.log_maxbackup))
+        self._parts.callback(self.server.audit.close)
 
     def _make_server(self, store: Store, certificates: Certificates) -> Server:
         registry = Registry(BUILTINS)

@@ -120,7 +120,7 @@ class App:
             await self._websocket(scope, receive, send)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        fairness, seat, stream = self.server.fairness, None, None
+        fairness, call, seat, stream = self.server.fairness, None, None, None
         try:
             call = self._call(scope)
             seat = fairness.enter(call) or await fairness.wait(call)
@@ -139,7 +139,7 @@ class App:
                 await _compress(answer, scope)
             await _send_response(send, answer, call.method == "HEAD", scope)
         except ApiError as error:
-            refusal = error_response(error)
+            refusal = self._refusal(error, call, scope)
             if isinstance(error, RequestTooLarge | Timeout):
                 refusal.headers["connection"] = "close"  # what is still to come is not waited for
             await _send_response(send, refusal, scope["method"] == "HEAD")
@@ -156,11 +156,23 @@ class App:
         path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
         user = self.server.authenticator.authenticate(headers, scope["state"].get("peer_certificate"), path)
         query = Query(scope["query_string"].decode("latin-1"))
-        return Call(self.server, scope.get("method", "GET"), path, query, headers, b"", user)
+        client = scope.get("client")
+        return Call(
+            self.server, scope.get("method", "GET"), path, query, headers, b"", user, peer=client[0] if client else ""
+        )
+
+    def _refusal(self, error: ApiError, call: Call | None, scope: Scope) -> Response:
+        """The answer to a request that did not come as far as the server; without `call` it is not known whose."""
+        answer = error_response(error)
+        if self.server.audit is not None:
+            self.server.audit.refused(call, scope, answer)
+        return answer
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        audit, call, record, stream, refusal = self.server.audit, None, None, None, None
         try:
             call = self._call(scope)
+            record = await audit.begin(call) if audit is not None else None
             self.server.admit(call)
             if call.verb == "get" and call.subresource != "proxy":
                 # exec, attach and port-forward act on a pod: whoever may only read it may not, whatever the method.
@@ -169,17 +181,20 @@ class App:
             if sub is None or sub.stream is None:
                 raise NotFound("the server could not find the requested resource")
             stream = self.server.fairness.open_stream(call)
-            try:
-                await sub.stream(call, scope, receive, send)
-            finally:
-                self.server.fairness.close_stream(stream)
+            if audit is not None and record is not None:
+                send = audit.accepted(record, call, send)
+            await sub.stream(call, scope, receive, send)
         except ApiError as error:
-            await _refuse(send, error)
+            refusal = self._refusal(error, call, scope) if record is None else error_response(error)
+            await _refuse(send, refusal)
+        finally:
+            self.server.fairness.close_stream(stream)
+            if audit is not None and record is not None:
+                audit.closed(record, refusal)
 
 
-async def _refuse(send: Send, error: ApiError) -> None:
+async def _refuse(send: Send, answer: Response) -> None:
     """Answers a WebSocket handshake with a plain HTTP error, which kubectl shows to the user."""
-    answer = error_response(error)
     headers = [(b"content-type", b"application/json")]
     with contextlib.suppress(RuntimeError):  # the handshake was answered already
         await send({"type": "websocket.http.response.start", "status": answer.status, "headers": headers})

@@ -14,6 +14,7 @@ from danlu.embedded.apiserver.target import Target, target_of
 from danlu.errors import BadRequest
 
 if TYPE_CHECKING:
+    from danlu.embedded.apiserver.auth.rbac import Decision
     from danlu.embedded.apiserver.served import ServedKind
     from danlu.embedded.apiserver.server import Server
 
@@ -30,6 +31,7 @@ class User:
     # A start of this very process, which nobody can sign in as. Admission webhooks and policies are not asked: one that
     # refuses everything would keep the server from coming up, and so from ever being rid of it.
     starting: bool = False
+    impersonator: User | None = None  # who asks as this one
 
 
 class Query:
@@ -90,7 +92,8 @@ class Call:
     served: ServedKind | None = None
     target: Target = field(init=False)
     warnings: list[str] = field(default_factory=list)
-    peer: str = ""
+    peer: str = ""  # the address that it comes from
+    decision: Decision | None = None  # of the authorizer
     in_process: bool = False  # from a part of this program, which may be given objects in place of bytes
 
     def __post_init__(self, path: str) -> None:

@@ -25,6 +25,7 @@ from danlu.settings import RequestLimits
 if TYPE_CHECKING:
     from danlu.embedded.apiserver.admission import Chain
     from danlu.embedded.apiserver.admission.webhooks import Webhooks
+    from danlu.embedded.apiserver.audit.auditor import Auditor
     from danlu.embedded.apiserver.auth.authenticate import Authenticator
     from danlu.embedded.apiserver.auth.rbac import Authorizer
     from danlu.embedded.apiserver.metrics import Metrics
@@ -76,6 +77,7 @@ class Server:
         self.page_tokens = paging.Tokens(page_key)
         self.snapshots = paging.Snapshots()
         self.fairness = Fairness(limits)
+        self.audit: Auditor | None = None  # nothing is recorded
         self.node_streams: dict[str, NodeStreams] = {}  # by node: logs, exec, attach, connections to pods
         self.node_usage: NodeUsage | None = None  # of all nodes that run pods
         self.connect: Connect = plain_connection  # to pods; that of a node verifies who answers
@@ -84,6 +86,7 @@ class Server:
     async def handle(self, call: Call) -> Answer:
         """Answers one request. Never raises, except to be cancelled."""
         begun = time.perf_counter()
+        record = await self.audit.begin(call) if self.audit is not None else None
         try:
             answer = await self._dispatch(call)
         except ApiError as error:
@@ -95,6 +98,8 @@ class Server:
         if call.warnings:
             answer.headers["warning"] = warnings.header(call.warnings)
         self.metrics.request(call, answer.status, time.perf_counter() - begun)
+        if record is not None and self.audit is not None:
+            self.audit.end(record, call, answer)
         return answer
 
     async def _dispatch(self, call: Call) -> Answer:
@@ -136,7 +141,7 @@ class Server:
         target = call.target
         path = target.path if target.scope == PAGE else None
         asked = (verb, target.group, target.resource, target.subresource, namespace, target.name, path)
-        decision = self.authorizer.authorize(call.user, *asked)
+        decision = call.decision = self.authorizer.authorize(call.user, *asked)
         if not decision.allowed:
             raise access_forbidden(call.user.name, *asked, decision.reason)
 

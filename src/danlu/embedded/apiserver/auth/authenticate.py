@@ -134,7 +134,7 @@ class Authenticator:
         default = UNAUTHENTICATED if name == ANONYMOUS else AUTHENTICATED
         if default not in groups and not (default == AUTHENTICATED and UNAUTHENTICATED in groups):
             groups.append(default)
-        return User(name, uid, tuple(groups), extra)
+        return User(name, uid, tuple(groups), extra, impersonator=user)
 
     def _require(self, user: User, group: str, resource: str, subresource: str, namespace: str, name: str) -> None:
         decision = self._authorizer.authorize(user, "impersonate", group, resource, subresource, namespace, name)
