@@ -203,6 +203,23 @@ async def test_damaged_keys_and_certificates_are_replaced(settings: ClusterSetti
         await again.stop()
 
 
+async def test_a_secret_of_zeros_is_not_used(settings: ClusterSettings) -> None:
+    """Nothing in the file says what it should be: its digest does."""
+    for _ in range(2):  # the second start knows what the first one made
+        await filled(settings) if not settings.data_dir.exists() else await restarted(settings)
+    path = settings.data_dir / "pki" / "continue.secret"
+    path.write_bytes(bytes(32))
+    await restarted(settings)
+    assert path.read_bytes() != bytes(32)
+    assert [one.kind for one in findings(settings)] == ["file"]
+
+
+async def restarted(settings: ClusterSettings) -> None:
+    cluster = Cluster(settings)
+    await cluster.start()
+    await cluster.stop()
+
+
 def ask(cluster: Cluster) -> tuple[int, Any]:
     return Api(cluster.directory.kubeconfig).request("GET", "/api/v1/namespaces")
 

@@ -17,7 +17,7 @@ from typing import Any
 from danlu.embedded.storage.quarantine import FILE, Finding, Quarantine
 
 DIGESTS, INDEX, ACCOUNTS = "digests.json", "pki.json", "service-accounts.key"
-AUTHORITY = "ca"
+AUTHORITY, SECRET = "ca", ".secret"
 _LOST = {
     AUTHORITY: "a new authority was made: kubeconfigs that were copied elsewhere have to be fetched again",
     ACCOUNTS: "a new one is made: tokens of service accounts that were given out before are refused",
@@ -39,6 +39,9 @@ def check(folder: Path, quarantine: Quarantine) -> list[Finding]:
             findings.append(_set_aside(path, why, _LOST.get(name, "a new one was made"), quarantine))
     if ACCOUNTS in suspects and (why := _key_problem(folder / ACCOUNTS)):
         findings.append(_set_aside(folder / ACCOUNTS, why, _LOST[ACCOUNTS], quarantine))
+    for name in sorted(name for name in suspects & known.keys() if name.endswith(SECRET)):
+        # Nothing in it tells what it should be; what it was is known, and a key of zeros would be everybody's.
+        findings.append(_set_aside(folder / name, "it is not what it was", "a new one is made", quarantine))
     if INDEX in suspects and not _index_holds(folder):
         (folder / INDEX).unlink()  # it says only what the certificates say, too
     return findings
@@ -53,7 +56,7 @@ def record(folder: Path) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    found = [path for path in folder.glob("*.*") if path.suffix in (".crt", ".key") or path.name == INDEX]
+    found = [path for path in folder.glob("*.*") if path.suffix in (".crt", ".key", SECRET) or path.name == INDEX]
     return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
 
 
