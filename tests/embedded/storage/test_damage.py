@@ -133,6 +133,37 @@ async def test_a_missing_write_ahead_log_is_a_loss(path: Path) -> None:
     await again.store.close()
 
 
+@pytest.mark.parametrize("how", ["missing", "empty"])
+async def test_a_log_without_its_database_is_read_and_not_thrown_away(path: Path, how: str) -> None:
+    """SQLite takes an empty file for a new one, and deletes the log beside it."""
+    copy, revision = await killed(path)  # never checkpointed: the log has everything
+    replace(copy, how)
+    again = Opened(copy)
+    assert len(again.names()) == 40
+    assert again.findings == []
+    assert again.store.revision == revision
+    await again.store.close()
+
+
+async def test_a_start_that_is_refused_leaves_the_log_as_it_was(path: Path) -> None:
+    opened = Opened(path)
+    await opened.store.put("secrets", thing("s"))
+    opened.journal._tidy()
+    await opened.store.close()
+    copy, _ = await killed(path)
+    shutil.copy(path.with_name("encryption.key"), copy.with_name("encryption.key"))
+    data = wal(copy).read_bytes()
+    flip(wal(copy), 32 + 24 + 2000)
+    copy.with_name("encryption.key").rename(copy.with_name("kept"))
+    with pytest.raises(DataDirectoryError, match="put the key file back"):
+        SqliteJournal(copy)
+    assert len(wal(copy).read_bytes()) == len(data)
+    copy.with_name("kept").rename(copy.with_name("encryption.key"))
+    again = Opened(copy)
+    assert len(again.names()) == 40
+    await again.store.close()
+
+
 async def test_no_alarm_when_the_record_of_acknowledgements_is_behind(path: Path) -> None:
     """Power loss: it was written and not synced; the log was."""
     opened = Opened(path)

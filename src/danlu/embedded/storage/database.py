@@ -42,6 +42,24 @@ def connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, check_same_thread=False, isolation_level=None)
 
 
+def is_empty(path: Path) -> bool:
+    return not path.exists() or path.stat().st_size == 0
+
+
+def close_as_it_is(database: sqlite3.Connection, path: Path) -> None:
+    """Who closes a database last puts its log away. Where we refuse to use it, the log has to stay: its end may be
+    damaged, and readable for us and not for SQLite."""
+    log = path.with_name(path.name + "-wal")
+    kept = path.with_name(path.name + ".kept-wal")
+    kept.unlink(missing_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        os.link(log, kept)
+    database.close()
+    if kept.exists() and not log.exists():
+        kept.replace(log)
+    kept.unlink(missing_ok=True)
+
+
 def tune(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=FULL")

@@ -49,6 +49,7 @@ class Opening:
         self.keyring = keyring
         self.quarantine = quarantine
         self.findings: list[Finding] = []
+        self._connection: sqlite3.Connection | None = None
         self._new = False  # or from before there was a record of what was acknowledged
         self._unsure = ""  # why nothing can say whether all is there
         self._aside = quarantine.folder / f"{path.name}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -66,47 +67,59 @@ class Opening:
             raise
 
     def _open(self) -> Opened:
-        rows: list[Row] | None = None
         try:
-            self.database = files.connect(self.path)
-            rows = self._read()
+            return self._judge(self._rows())
+        except BaseException:
+            if self._connection is not None:
+                files.close_as_it_is(self._connection, self.path)
+            raise
+
+    def _rows(self) -> list[Row]:
+        if files.is_empty(self.path) and (self._has_log() or self._was_written()):
+            # SQLite would take it for a new one, and throw the log away that may have everything.
+            return self._salvage_file("it is empty")
+        try:
+            self._connection = files.connect(self.path)
+            return self._read(self._connection)
         except sqlite3.DatabaseError as error:
             if not files.is_damage(error):
                 raise
-            rows = self._salvage_file(str(error))
-        except BaseException:
-            self.database.close()
-            raise
-        try:
-            return self._judge(rows)
-        except BaseException:
-            self.database.close()
-            raise
+            return self._salvage_file(str(error))
+
+    @property
+    def database(self) -> sqlite3.Connection:
+        assert self._connection is not None
+        return self._connection
+
+    def _has_log(self) -> bool:
+        return not files.is_empty(self.path.with_name(self.path.name + "-wal"))
+
+    def _was_written(self) -> bool:
+        return self.acknowledged.ledger is not None and self.acknowledged.ledger.rows > 0
 
     # -- reading
 
-    def _read(self) -> list[Row]:
-        found = files.format_of(self.database)
+    def _read(self, database: sqlite3.Connection) -> list[Row]:
+        found = files.format_of(database)
         files.refuse_newer(self.path, found)
         if found == 0:
-            if self.acknowledged.ledger is not None and self.acknowledged.ledger.rows:
+            if self._was_written():
                 raise sqlite3.DatabaseError("it is empty")
-            files.tune(self.database)
-            files.create(self.database)
+            files.tune(database)
+            files.create(database)
             self._new = True
             return []
-        files.tune(self.database)
+        files.tune(database)
         if found == 1:
-            self.findings += from_format_1(self.database, self.keyring, self.quarantine)
+            self.findings += from_format_1(database, self.keyring, self.quarantine)
             self._new = True
-        return files.read_rows(self.database)
+        return files.read_rows(database)
 
     def _salvage_file(self, why: str) -> list[Row]:
         """SQLite does not read this file: its rows into a new one, the old one aside."""
         pages = read_pages(self.path)
         rows = self._holding(pages.rows_of_the_log())
         if not rows:
-            self.database.close()
             raise DataDirectoryError(self._nothing_readable(why))
         files.build(self.path, rows)
         self._replace_file()
@@ -251,9 +264,10 @@ class Opening:
 
     def _replace_file(self) -> None:
         files.install(self.path, self._aside)
-        self.database.close()  # after it was moved: closing would write its log back into it
-        self.database = files.connect(self.path)
-        files.tune(self.database)
+        if self._connection is not None:
+            self._connection.close()  # after it was moved: closing would write its log back into it
+        self._connection = files.connect(self.path)
+        files.tune(self._connection)
 
     def _set_aside(self, verdict: Verdict) -> set[int]:
         """Records damaged rows; returns the revisions of rows that hold and must not be served in their place."""
