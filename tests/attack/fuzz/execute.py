@@ -17,6 +17,7 @@ from tests.attack.fuzz.world import BOUND_S, LITTER, Unwell, World
 
 THAW_EVERY = 20  # steps between two looks at everything
 DYING_SECONDS = 0.5
+WRITE_EVERY = 5  # looks at the server's health
 ENDLESS = ("watch", "follow")
 
 
@@ -29,6 +30,7 @@ class Stage:
         self.judge = Judge(self.world)
         self.harvest = Harvest()
         self.requests = 0
+        self._looks = 0
         self._last: list[str] | None = None  # the paths of the last episode; None: everything may be anywhere
         self.statuses: dict[int, int] = {}
 
@@ -109,15 +111,27 @@ class Stage:
         return ("memory" if self.server.grew_to else "crash"), self.server.ended
 
     def _health(self) -> tuple[str, str] | None:
-        """It lives, says that it is ready, and serves the admin."""
-        for path in ("/readyz", "/api/v1/namespaces/d/configmaps"):
-            answer = self.server.ask("GET", path, bound_s=BOUND_S)
-            if answer.status != 200:
+        """It lives, says that it is ready, and serves the admin; now and then that it stores something, too."""
+        self._looks += 1
+        asked = [("GET", "/readyz"), ("GET", "/api/v1/namespaces/d/configmaps")]
+        if self._looks % WRITE_EVERY == 0:
+            asked.append(("PATCH", "/api/v1/namespaces/kube-public/configmaps/fuzz?fieldManager=fuzz&force=true"))
+        for method, path in asked:
+            answer = self._ask(method, path)
+            if answer.status not in (200, 201):
                 if answer.problem:
                     time.sleep(DYING_SECONDS)
                 what = answer.problem or f"{answer.status} {answer.body[:200].decode(errors='replace')}"
-                return self._death() or ("hang", f"the admin's GET {path}: {what}")
+                return self._death() or ("hang", f"the admin's {method} {path}: {what}")
         return None
+
+    def _ask(self, method: str, path: str) -> Answer:
+        if method == "GET":
+            return self.server.ask(method, path, bound_s=BOUND_S)
+        data = {"looks": str(self._looks)}
+        heartbeat = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "fuzz"}, "data": data}
+        kind = "application/apply-patch+yaml"
+        return self.server.ask(method, path, json.dumps(heartbeat).encode(), bound_s=BOUND_S, content_type=kind)
 
     def restart(self) -> tuple[str, str] | None:
         """Killed and started again on the same data."""

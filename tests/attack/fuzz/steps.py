@@ -78,6 +78,8 @@ def render(recipe: dict[str, Any] | None) -> bytes | None:
 
 def nest(how: dict[str, Any]) -> str:
     shape, depth = str(how["shape"]), int(how["depth"])
+    if shape == "text":
+        return json.dumps("x" * depth)
     if shape == "blockmap":  # each level one column further in: the only way for block mappings
         return "\n".join(" " * level + "a:" for level in range(depth))
     closing = CLOSING.get(shape, "") * depth if how.get("closed", True) else ""

@@ -214,3 +214,34 @@ def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
     with pytest.raises(DataDirectoryError, match="cannot use"):
         SqliteJournal(path)
     assert path.read_bytes() == before
+
+
+async def test_a_name_of_any_length_is_stored(path: Path) -> None:
+    """Some kinds take any name that fits into a path."""
+    store = await opened(path)
+    for length in (65_000, 66_000, 2_000_000):
+        await asyncio.wait_for(store.put("things", thing("x" * length)), 30)
+    await asyncio.wait_for(store.put("things", thing("after")), 30)
+    await store.close()
+    again = await opened(path)
+    assert again.count("things") == 4
+    await again.close()
+
+
+async def test_a_change_that_cannot_be_stored_fails_and_the_next_ones_do_not(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await opened(path)
+    await store.put("things", thing("before"))
+    written = sqlite.sealed_all
+
+    def refuse(*_: object) -> None:
+        raise ValueError("nobody thought of this")
+
+    monkeypatch.setattr(sqlite, "sealed_all", refuse)
+    with pytest.raises(ServiceUnavailable, match="nobody thought of this"):
+        await asyncio.wait_for(store.put("things", thing("bad")), 30)
+    monkeypatch.setattr(sqlite, "sealed_all", written)
+    await asyncio.wait_for(store.put("things", thing("after")), 30)
+    assert [stored.name for stored in store.scan("things")] == ["after", "before"]
+    await store.close()

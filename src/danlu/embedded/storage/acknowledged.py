@@ -32,7 +32,7 @@ _MAGIC = b"DanluAck"
 _SLOT_SPACING = 4096  # slots share no sector
 _RING_AT = 2 * _SLOT_SPACING
 _RING_BYTES = 1 << 20  # the keys of all that a write-ahead log of 4,000 pages can hold
-_RECORD = struct.Struct("<2sHI")  # mark, length of the key, checksum
+_RECORD = struct.Struct("<2sII")  # mark, length of the key (a name may be as long as a request), checksum
 _RECORD_MARK = b"\xda\x17"
 
 

@@ -142,8 +142,10 @@ class SqliteJournal:
             error: Exception | None = None
             try:
                 self._commit_or_make_room(batch)
-            except (sqlite3.Error, OSError) as problem:
+            except Exception as problem:  # whatever it is: without this thread every write would wait for ever
                 error = problem
+                if not isinstance(problem, sqlite3.Error | OSError):
+                    log.exception("changes could not be stored")
                 # What was queued meanwhile may build on what has just failed: it fails too.
                 with self._wake:
                     batch, self._queue = batch + self._queue, []
@@ -187,7 +189,7 @@ class SqliteJournal:
             rows, keys, ledger = sealed_all(ledger, map(self._on_disk, batch))
             database.executemany(files.INSERT, rows)
             database.execute("COMMIT")
-        except (sqlite3.Error, OSError):
+        except Exception:
             if database.in_transaction:
                 database.execute("ROLLBACK")
             raise
@@ -212,7 +214,7 @@ class SqliteJournal:
         """The commit is on the disk. If this fails, a later loss may go unnoticed; nothing is lost by it."""
         try:
             self._acknowledged.write(self._ledger, keys)
-        except OSError as error:
+        except Exception as error:
             log.error("cannot write %s: %s", self._acknowledged.path, error)
 
     def _prune(self, revision: int) -> tuple[int, Ledger]:
