@@ -123,6 +123,23 @@ async def test_new_namespaces_are_baseline_and_those_of_the_system_are_left_alon
     assert ENFORCE not in found["kube-system"]
 
 
+async def test_only_an_administrator_trusts_a_namespace_more(client: Client, new_person: NewPerson) -> None:
+    mallory = await new_person()  # every right in a, the namespace itself included
+    for value in ("privileged", None, "nonsense"):
+        for label in (ENFORCE, f"{ENFORCE}-version"):
+            patch = {"metadata": {"labels": {label: value}}}
+            if label != ENFORCE and value is None:
+                continue
+            kind = "application/merge-patch+json"
+            status, answer = await mallory.request("PATCH", "/api/v1/namespaces/a", patch, kind)
+            assert status in (403, 422), (label, value, answer)
+    patch = {"metadata": {"labels": {ENFORCE: "restricted", "team": "x"}}}
+    assert (await mallory.request("PATCH", "/api/v1/namespaces/a", patch, kind))[0] == 200
+    await client.patch(NAMESPACE, "a", None, {"metadata": {"labels": {ENFORCE: "privileged"}}})
+    patch = {"metadata": {"labels": {"team": "y"}}}
+    assert (await mallory.request("PATCH", "/api/v1/namespaces/a", patch, kind))[0] == 200
+
+
 async def test_nobody_is_served_anonymously(cluster: Cluster, new_person: NewPerson) -> None:
     somebody = await new_person()
     anonymous = Person("nobody", "", somebody.session, somebody.url)

@@ -28,6 +28,8 @@ SYSTEM = frozenset(("kube-system", "kube-public", "kube-node-lease", "t9k-system
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 ENFORCE = "pod-security.kubernetes.io/enforce"
 BASELINE = "baseline"
+AT_LEAST_BASELINE = (BASELINE, "restricted")
+MASTERS = "system:masters"
 
 
 def user_of(namespace: Object) -> int:
@@ -59,7 +61,13 @@ class NamespaceUsers(Handler):
             own.setdefault("allowPrivilegeEscalation", False)
 
     def validate(self, a: Attributes) -> None:
-        if a.obj is None or a.operation == DELETE or a.served.kind.plural != "pods" or a.namespace in SYSTEM:
+        if a.obj is None or a.operation == DELETE:
+            return
+        if a.served.kind.plural == "namespaces":
+            if a.name not in SYSTEM and MASTERS not in a.user.groups:
+                _keep_baseline(a, a.obj)
+            return
+        if a.namespace in SYSTEM:
             return
         spec = a.obj.get("spec")
         if not isinstance(spec, dict):
@@ -85,6 +93,19 @@ class NamespaceUsers(Handler):
         if others:  # one in a hundred million; a new namespace has another number
             raise a.forbidden(f"namespaces {a.namespace} and {others[0]} have the same user; make one of them anew")
         return user
+
+
+def _keep_baseline(a: Attributes, namespace: Object) -> None:
+    """Whoever has every right in a namespace may label it; how far its pods are trusted is not theirs to say."""
+    labels = namespace["metadata"].get("labels") or {}
+    before = ((a.old or {}).get("metadata") or {}).get("labels") or {}
+    for label, allowed in ((ENFORCE, AT_LEAST_BASELINE), (f"{ENFORCE}-version", (None, "latest"))):
+        value = labels.get(label)
+        if value not in allowed and (a.old is None or value != before.get(label)):
+            said = "nothing" if value is None else value
+            raise a.forbidden(
+                f"{label} says {said}; on this shared instance only an administrator goes below {BASELINE}"
+            )
 
 
 def _given(context: Any) -> Object:
