@@ -98,7 +98,7 @@ def ask(host, port):
 
 
 async def said(containers: Containers, container: Container) -> str:
-    await asyncio.wait_for(containers.wait(container.id), 30)
+    await asyncio.wait_for(containers.wait(container.id), 60)
     return Path(container.spec["log"]).read_text()
 
 
@@ -247,7 +247,7 @@ async def test_ways_around(containers: Containers) -> None:
         print("io_uring", libc.syscall(425, 8, 0), errno.errorcode[ctypes.get_errno()])
         if platform.machine() == "x86_64":
             print("x32", libc.syscall(0x40000000 + 49, 0, 0, 0), errno.errorcode[ctypes.get_errno()])
-        stop = time.monotonic() + 4
+        stop = time.monotonic() + 25
         got = 0
         raw = bytes([2, 0]) + (18300).to_bytes(2, "big") + socket.inet_aton("{SERVICE}") + bytes(8)
         good = bytes([2, 0]) + (18300).to_bytes(2, "big") + socket.inet_aton("{OWN}") + bytes(8)
@@ -267,7 +267,7 @@ async def test_ways_around(containers: Containers) -> None:
 
         threading.Thread(target=swap, daemon=True).start()
         bound = 0
-        while time.monotonic() < stop:
+        while time.monotonic() < stop and bound < 3:
             inet = socket.socket()
             inet.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tcp[0] = inet.fileno()
@@ -281,6 +281,7 @@ async def test_ways_around(containers: Containers) -> None:
                 got += inet.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
             tcp[0] = None
             inet.close()
+        print("bound", bound > 0)
         print("listening", got)
         """,
     )
@@ -289,6 +290,8 @@ async def test_ways_around(containers: Containers) -> None:
     if os.uname().machine == "x86_64":
         assert lines[1] == "x32 -1 ENOSYS"
     assert lines[-1] == "listening 0"
+    if "bound True" not in lines:
+        pytest.skip("the race for bind was not won once in 25 s: that listen stands behind it was not tried")
 
 
 async def test_setuid_programs_go_on_to_work(containers: Containers) -> None:
