@@ -6,6 +6,7 @@ import asyncio
 import gc
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -16,19 +17,24 @@ import aiohttp
 import orjson
 import pytest
 from tests.attack.conftest import NewPerson, Person
+from tests.attack.test_bodies import define
 
 from danlu import connections, listening
 from danlu.client.client import Client
 from danlu.connections import Room
 from danlu.embedded.apiserver import app, warnings
+from danlu.embedded.apiserver.subresources import spdy
 from danlu.embedded.cluster import Cluster
 from danlu.embedded.storage import Stored
 from danlu.embedded.storage.events import MAX_LAG_BYTES, WINDOW_BYTES
 from danlu.listening import Listening, bind
+from danlu.meta.kind import Kind
+from danlu.meta.patch import strategic_merge_patch
 from danlu.meta.wellknown import CONFIG_MAP
 
 CONFIG_MAPS = "/api/v1/namespaces/a/configmaps"
 JSON_PATCH = "application/json-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
 def config_map(name: str = "c", **more: Any) -> dict[str, Any]:
@@ -410,3 +416,137 @@ async def cut_soon(reader: asyncio.StreamReader) -> bytes:
             return await reader.readline()
     except (OSError, TimeoutError):
         return b""
+
+
+# -- objects that grow
+
+
+async def test_copies_in_a_json_patch_are_bounded(new_person: NewPerson) -> None:
+    """Each copies the whole data into itself: thirty of them would make a thousand million times as much."""
+    mallory = await new_person()
+    assert (await mallory.request("POST", CONFIG_MAPS, config_map(data={"a": "x" * 1000})))[0] == 201
+    doubling = [{"op": "copy", "from": "/data", "path": f"/data/k{number}"} for number in range(30)]
+    status, said = await mallory.request("PATCH", f"{CONFIG_MAPS}/c", doubling, JSON_PATCH)
+    assert status == 422
+    assert "Unable to complete the copy, the accumulated size increase of copy is" in said["message"]
+    assert "exceeding the limit 3145728" in said["message"]
+    many = [{"op": "copy", "from": "/data/a", "path": f"/data/k{number}"} for number in range(10_001)]
+    status, said = await mallory.request("PATCH", f"{CONFIG_MAPS}/c", many, JSON_PATCH)
+    assert status == 413
+    assert said["message"] == "The allowed maximum operations in a JSON patch is 10000, got 10001"
+    many = [{"op": "copy", "from": "/data/a", "path": f"/data/k{number}"} for number in range(9000)]
+    status, said = await mallory.request("PATCH", f"{CONFIG_MAPS}/c", many, JSON_PATCH)
+    assert (status, "accumulated size increase" in said["message"]) == (422, True)
+
+
+async def test_an_object_cannot_grow_by_many_small_patches(client: Client, new_person: NewPerson) -> None:
+    mallory = await new_person()
+    assert (await mallory.request("POST", CONFIG_MAPS, config_map()))[0] == 201
+    status, said, grown = 200, {}, 0
+    for number in range(10):
+        patch = {"metadata": {"finalizers": [f"a.example/{number}-{n}-{'x' * 40}" for n in range(5000)]}}
+        status, said = await mallory.request(
+            "PATCH", f"{CONFIG_MAPS}/c", patch, "application/strategic-merge-patch+json"
+        )
+        if status != 200:
+            break
+        grown += 1
+    assert 0 < grown < 10
+    assert (status, said["message"]) == (413, "Request entity too large: limit is 1572864")
+    status, said = await mallory.request("GET", f"{CONFIG_MAPS}/c")
+    assert len(orjson.dumps(said)) < 1572864
+
+
+async def test_long_lists_merge_without_being_searched(cluster: Cluster) -> None:
+    """As many as a body has room for. Searched for one by one, they would be compared for an hour."""
+    served = cluster.server.registry.by_path("", "v1", "configmaps")
+    assert served is not None
+    numbers = range(40_000)
+    owners, finalizers = [{"uid": f"a{n}"} for n in numbers], [f"a{n}" for n in numbers]
+    there = {"metadata": {"ownerReferences": owners, "finalizers": finalizers}}
+    order = [{"uid": f"b{n}"} for n in reversed(numbers)]
+    patch = {"metadata": {"ownerReferences": [{"uid": f"b{n}"} for n in reversed(numbers)], "finalizers": ["b", "b"]}}
+    patch["metadata"] |= {"$setElementOrder/ownerReferences": order}
+    patch["metadata"] |= {"$deleteFromPrimitiveList/finalizers": finalizers}
+    merged = strategic_merge_patch(there, patch, served.schema())["metadata"]
+    assert len(merged["ownerReferences"]) == 80_000
+    assert merged["finalizers"] == ["b"]
+
+
+# -- patterns
+
+
+EVIL = ["^(a+)+$", "^(a|aa)+$", "^(a*)*$", "^([a-z]+)*=$", "(.*a){20}b", "^(?:a?){40}a{40}b$"]
+
+
+@pytest.mark.parametrize("pattern", EVIL)
+async def test_patterns_do_not_backtrack(pattern: str, client: Client, new_person: NewPerson) -> None:
+    mallory = await new_person()
+    spec = {"type": "string", "pattern": pattern}
+    rule = {"type": "string", "x-kubernetes-validations": [{"rule": f"self.matches('{pattern}')"}]}
+    schema = {"type": "object", "properties": {"spec": spec, "other": rule}}
+    assert (await define(client, Kind("evil.example", "v1", "Evil", "evils"), schema))[0] == 201
+    text = "a" * 5000 + "!"
+    for field in ("spec", "other"):
+        obj = {"apiVersion": "evil.example/v1", "kind": "Evil", "metadata": {"name": "x"}, field: text}
+        status, said = await mallory.request("POST", "/apis/evil.example/v1/namespaces/a/evils", obj)
+        assert status == 422, said
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        (r"(a)\1", r"error parsing regexp: invalid escape sequence: `\1`"),
+        ("(?=a)", "error parsing regexp: invalid or unsupported Perl syntax: `(?=`"),
+        ("(?!a)b", "error parsing regexp: invalid or unsupported Perl syntax: `(?!`"),
+        ("(", "error parsing regexp: missing closing ): `(`"),
+        ("a**", "error parsing regexp: invalid nested repetition operator: `**`"),
+        ("a{1,1001}", "error parsing regexp: invalid repeat count: `{1,1001}`"),
+    ],
+)
+async def test_patterns_that_go_does_not_have_are_refused_with_the_definition(
+    pattern: str, words: str, client: Client
+) -> None:
+    schema = {"type": "object", "properties": {"spec": {"type": "string", "pattern": pattern}}}
+    status, said = await define(client, Kind("evil.example", "v1", "Evil", "evils"), schema)
+    assert status == 422
+    assert f"must be a valid regular expression, but isn't: {words}" in said
+
+
+# -- SPDY
+
+
+def _syn(number: int, blocks: spdy.HeaderBlocks, headers: dict[str, str]) -> bytes:
+    body = struct.pack(">IIH", number, 0, 0) + blocks.pack(headers)
+    return struct.pack(">HHI", 0x8003, spdy.SYN_STREAM, len(body)) + body
+
+
+async def _nothing(_: bytes) -> None:
+    pass
+
+
+async def test_spdy_streams_headers_and_frames_are_bounded() -> None:
+    kept: list[spdy.Stream] = []
+    connection, blocks = spdy.Connection(_nothing, lambda stream: kept.append(stream) is None), spdy.HeaderBlocks()
+    opening = [_syn(number, blocks, {"streamtype": "error", "port": "80"}) for number in range(1, 5000, 2)]
+    with pytest.raises(spdy.ProtocolError, match="more than 256 streams"):
+        await connection.feed(b"".join(opening))
+    bomb = _syn(1, spdy.HeaderBlocks(), {"a": "x" * (1 << 24)})
+    assert len(bomb) < 1 << 16
+    with pytest.raises(spdy.ProtocolError, match="a header block is longer than"):
+        await spdy.Connection(_nothing, lambda stream: True).feed(bomb)
+    with pytest.raises(spdy.ProtocolError, match="a frame is longer than"):
+        await spdy.Connection(_nothing, lambda stream: True).feed(struct.pack(">II", 1, 0xFFFFFF))
+
+
+async def test_what_waits_for_a_stream_is_bounded_in_bytes() -> None:
+    kept: list[spdy.Stream] = []
+    connection, blocks = spdy.Connection(_nothing, lambda stream: kept.append(stream) is None), spdy.HeaderBlocks()
+    await connection.feed(_syn(1, blocks, {"streamtype": "data", "port": "80"}))
+    chunk = struct.pack(">II", 1, 1 << 18) + b"x" * (1 << 18)
+    feeding = asyncio.create_task(connection.feed(chunk * 64))
+    await asyncio.sleep(0.5)
+    assert not feeding.done()
+    assert kept[0]._chunks._size <= (1 << 18) + spdy.QUEUED_BYTES + 1000
+    assert len(await kept[0].read()) == 1 << 18
+    feeding.cancel()

@@ -19,6 +19,7 @@ ONE_HOP = frozenset(
      b"sec-websocket-protocol", b"sec-websocket-accept")
 )  # fmt: skip
 NORMAL = 1000
+MESSAGE_BYTES = 64 * 1024 * 1024  # of a WebSocket message that another server sends; a notebook's plots are large
 Rewrite = Callable[[int, list[Header]], list[Header]]
 
 
@@ -145,7 +146,7 @@ async def _websocket(
             url,
             protocols=list(scope.get("subprotocols") or ()),
             headers=CIMultiDict(headers),
-            max_msg_size=0,
+            max_msg_size=MESSAGE_BYTES,
             autoping=True,
         )
     except aiohttp.WSServerHandshakeError as error:

@@ -27,6 +27,7 @@ from danlu.meta.nesting import parse_json
 
 PROTOCOL = "watch.danlu.dev"
 MOST_WATCHES = 200  # of one page; the largest has thirty
+LONGEST_LINE = 4 * 1024 * 1024  # bytes that are kept until a line ends; an object has at most 1.5 MiB
 NORMAL = 1000
 
 
@@ -144,6 +145,8 @@ class _Lines:
             self.refused = self._status >= 400
             return
         self._rest += message.get("body", b"")
+        if len(self._rest) > LONGEST_LINE and b"\n" not in self._rest:
+            self._rest += b"\n"  # a followed log may have lines without end
         if self.refused:
             if not message.get("more_body"):
                 await self._channel.status(self._number, self._whole_status())

@@ -100,7 +100,7 @@ async def test_a_stream_that_nobody_reads_does_not_hold_up_the_others() -> None:
     client = Client()
     await client.connection.feed(client.syn(1, {}) + client.syn(3, {}))
     first, second = client.streams
-    flood = b"".join(data(1, b"x") for _ in range(200)) + data(3, b"y")
+    flood = b"".join(data(1, b"x") for _ in range(2000)) + data(3, b"y")
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         feeding = group.create_task(client.connection.feed(flood))
         await asyncio.sleep(0.01)

@@ -15,7 +15,7 @@ from danlu.embedded.storage import events
 from danlu.embedded.storage.events import Change, Subscription, Window
 from danlu.embedded.storage.records import MARK
 from danlu.embedded.storage.space import Space
-from danlu.errors import ServiceUnavailable
+from danlu.errors import RequestTooLarge, ServiceUnavailable
 from danlu.meta.kind import Object
 from danlu.meta.objects import with_applied_fields_only
 
@@ -24,6 +24,7 @@ log = logging.getLogger("danlu.storage")
 Key = tuple[str, str]  # namespace, name
 
 
+MOST_OBJECT_BYTES = 1536 * 1024  # of one object as it is stored; what etcd takes in one request
 SHARED = 256  # decoded objects that are kept for those who read them at the same time
 NO_LABELS: dict[str, str] = {}  # one for all that have none; nobody writes to it
 
@@ -239,10 +240,13 @@ class Store:
 
     def put(self, resource: str, obj: Object) -> asyncio.Future[Stored]:
         """Submit an object. Returns at once with its revision assigned; the future ends when it is durable."""
-        self._last_revision = revision = self._last_revision + 1
+        revision = self._last_revision + 1
         meta: dict[str, Any] = obj["metadata"]
         meta["resourceVersion"] = str(revision)
         stored = Stored.of(resource, obj, revision)
+        if len(stored.raw) > MOST_OBJECT_BYTES:
+            raise RequestTooLarge(f"Request entity too large: limit is {MOST_OBJECT_BYTES}")
+        self._last_revision = revision
         previous = self.latest(resource, stored.namespace, stored.name)
         change = Change("MODIFIED" if previous else "ADDED", stored, previous)
         if self.space is not None and self.space.alarm and (refusal := self.space.refusal(change)) is not None:

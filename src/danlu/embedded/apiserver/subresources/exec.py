@@ -18,6 +18,7 @@ from danlu.embedded.apiserver.subresources.streaming import (
     RESIZE,
     STDIN,
     STDOUT,
+    ByteQueue,
     NodeStreams,
     Session,
     container_of,
@@ -38,7 +39,6 @@ PROTOCOLS = (
     "v5.channel.k8s.io",
     "v5.base64.channel.k8s.io",
 )
-MOST_TYPED = 64  # messages for stdin that wait for the program; beyond them the client waits
 LAST_WORDS_SECONDS = 2.0  # for output that is still on its way when the program has ended
 
 
@@ -118,7 +118,7 @@ async def _to_client(channels: Channels, session: Session) -> None:
 
 async def _from_client(channels: Channels, session: Session) -> None:
     """Ends when the client leaves, which is noticed also while the program does not read its stdin."""
-    typed: asyncio.Queue[bytes] = asyncio.Queue(MOST_TYPED)
+    typed = ByteQueue()  # beyond its bound the client waits for the program
     writing = asyncio.create_task(_to_stdin(typed, session))
     try:
         while (message := await channels.receive()) is not None:
@@ -136,7 +136,7 @@ async def _from_client(channels: Channels, session: Session) -> None:
         await asyncio.gather(writing, return_exceptions=True)
 
 
-async def _to_stdin(typed: asyncio.Queue[bytes], session: Session) -> None:
+async def _to_stdin(typed: ByteQueue, session: Session) -> None:
     """b"" is the end of input. What a program that has closed its stdin is sent goes nowhere."""
     while True:
         data = await typed.get()

@@ -15,7 +15,7 @@ from typing import Any
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
 from danlu.embedded.apiserver.subresources import spdy
-from danlu.embedded.apiserver.subresources.streaming import NodeStreams, node_of, plain_words, pod_of
+from danlu.embedded.apiserver.subresources.streaming import ByteQueue, NodeStreams, node_of, plain_words, pod_of
 from danlu.embedded.apiserver.subresources.websocket import PROTOCOL_ERROR, Channels, Socket
 from danlu.errors import BadRequest, InternalError
 from danlu.meta.kind import Kind, Object
@@ -23,6 +23,7 @@ from danlu.meta.kind import Kind, Object
 TUNNEL = "SPDY/3.1+portforward.k8s.io"
 CHANNELS = ("v4.channel.k8s.io", "v4.base64.channel.k8s.io", "channel.k8s.io", "base64.channel.k8s.io", "")
 CHUNK = 64 * 1024
+MOST_PORTS = 100  # of one connection: a channel is a byte, and two are taken for each
 
 
 async def stream(call: Call, scope: Any, receive: Any, send: Any) -> None:
@@ -62,6 +63,8 @@ def _ports(call: Call) -> list[int]:
         ports.append(int(text))
     if not ports:
         raise BadRequest('query parameter "ports" is required')
+    if len(ports) > MOST_PORTS:
+        raise BadRequest(f"at most {MOST_PORTS} ports can be forwarded over one connection")
     return ports
 
 
@@ -165,7 +168,7 @@ class _Forwarder:
         self._node = node
         self._pod = pod
         self._ports = ports
-        self._inputs: list[asyncio.Queue[bytes]] = [asyncio.Queue(64) for _ in ports]
+        self._inputs = [ByteQueue() for _ in ports]
         self._done: set[int] = set()  # ports whose connection has ended: what still comes for them is dropped
 
     async def run(self) -> None:
@@ -212,8 +215,7 @@ class _Forwarder:
 
     def _end(self, number: int) -> None:
         self._done.add(number)
-        while not self._inputs[number].empty():
-            self._inputs[number].get_nowait()
+        self._inputs[number].clear()
 
 
 PORT_FORWARD = Subresource(

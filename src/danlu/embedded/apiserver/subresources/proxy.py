@@ -32,6 +32,7 @@ NOT_PASSED_ON = frozenset(
      "sec-websocket-extensions", "sec-websocket-protocol", "sec-websocket-accept")
 )  # fmt: skip
 CHUNK = 256 * 1024
+MESSAGE_BYTES = 64 * 1024 * 1024  # of a WebSocket message that a program in a pod sends; a notebook's plots are large
 CONNECT_SECONDS = 10.0
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
 
@@ -77,7 +78,7 @@ async def stream(call: Call, scope: Any, receive: Any, send: Any) -> None:
                 _url(target, f"{path or '/'}{_query(call)}"),
                 protocols=browser.offered,
                 headers=headers,
-                max_msg_size=0,
+                max_msg_size=MESSAGE_BYTES,
                 autoping=True,
             )
         except aiohttp.ClientError as error:

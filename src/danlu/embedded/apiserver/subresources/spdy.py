@@ -7,18 +7,21 @@ is that `Connection.feed` is awaited before more bytes are read.
 
 from __future__ import annotations
 
-import asyncio
 import struct
 import zlib
 from collections.abc import Awaitable, Callable
+
+from danlu.embedded.apiserver.subresources.streaming import ByteQueue
 
 VERSION = 3
 SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS, PING, GOAWAY, HEADERS, WINDOW_UPDATE = 1, 2, 3, 4, 6, 7, 8, 9
 FIN = 0x01
 PROTOCOL_ERROR, INVALID_STREAM, REFUSED_STREAM, CANCEL = 1, 2, 3, 5
-LARGEST_FRAME = 0xFFFFFF
+LARGEST_FRAME = 256 * 1024  # bytes; the format has room for 16 MiB, kubectl sends 32 KiB
+MOST_STREAMS = 256  # of one connection; two for each TCP connection that is carried
+MOST_HEADERS = 64 * 1024  # bytes of one block, unpacked
 DATA_CHUNK = 32 * 1024
-QUEUED_CHUNKS = 64  # of one stream, before the whole connection waits for its reader
+QUEUED_BYTES = 64 * 1024  # of one stream, before the whole connection waits for its reader
 
 # The dictionary that the specification lays down for header compression.
 _WORDS = (
@@ -64,7 +67,9 @@ class HeaderBlocks:
     def unpack(self, block: bytes) -> dict[str, str]:
         """Names in lower case."""
         try:
-            plain = self._unpacker.decompress(block, 1 << 20)
+            plain = self._unpacker.decompress(block, MOST_HEADERS)
+            if self._unpacker.unconsumed_tail:
+                raise ProtocolError(f"a header block is longer than {MOST_HEADERS} bytes")
             (count,) = struct.unpack_from(">I", plain)
             at, texts = 4, []
             for _ in range(2 * count):
@@ -85,7 +90,7 @@ class Stream:
         self.number = number
         self.headers = headers
         self._connection = connection
-        self._chunks: asyncio.Queue[bytes] = asyncio.Queue(QUEUED_CHUNKS)
+        self._chunks = ByteQueue(QUEUED_BYTES)
         self._read_to_end = False
         self._finished = False  # nothing more goes out on it
         self._unread = False  # nobody will read here again
@@ -119,8 +124,7 @@ class Stream:
     def forget(self) -> None:
         """Nobody reads or writes here any more. What still comes must not hold up the other streams."""
         self._unread = True
-        while not self._chunks.empty():
-            self._chunks.get_nowait()
+        self._chunks.clear()
         self._connection.forget(self.number)
 
     async def _feed(self, data: bytes, last: bool) -> None:
@@ -132,8 +136,6 @@ class Stream:
         """The client takes no more, and sends no more."""
         self.reset_by_client = True
         self._finished = True
-        while self._chunks.full():
-            self._chunks.get_nowait()
         self._chunks.put_nowait(b"")
 
 
@@ -154,6 +156,8 @@ class Connection:
         while len(self._buffer) >= 8:
             first, second = struct.unpack_from(">II", self._buffer)
             length = second & 0xFFFFFF
+            if length > LARGEST_FRAME:
+                raise ProtocolError(f"a frame is longer than {LARGEST_FRAME} bytes")
             if len(self._buffer) < 8 + length:
                 return
             body = bytes(self._buffer[8 : 8 + length])
@@ -196,6 +200,8 @@ class Connection:
         stream = Stream(self, number, headers)
         if number in self._streams or not number & 1:
             raise ProtocolError(f"stream number {number} is not the client's to open")
+        if len(self._streams) >= MOST_STREAMS:
+            raise ProtocolError(f"more than {MOST_STREAMS} streams are open")
         self._streams[number] = stream
         # The reply goes out before anything that `accept` may start to send.
         await self.send(_control(SYN_REPLY, 0, struct.pack(">I", number) + self._blocks.pack({})))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
@@ -40,6 +41,51 @@ async def plain_connection(hosts: Sequence[str], port: int, pod_uid: str = "") -
             made.close()
             problem = problem or error
     raise problem or ConnectionRefusedError("connection refused")
+
+
+CHUNK_BYTES = 64  # that a chunk takes beside what is in it
+QUEUED_BYTES = 1024 * 1024  # that wait for their reader, before whoever sends them waits
+
+
+class ByteQueue:
+    """Chunks between a sender and a reader, with a bound in bytes: a count would say nothing, for the client chooses
+    how long a message is. b"" is the end, by agreement of the two."""
+
+    def __init__(self, most: int = QUEUED_BYTES) -> None:
+        self._most = most
+        self._chunks: deque[bytes] = deque()
+        self._size = 0
+        self._room, self._news = asyncio.Event(), asyncio.Event()
+        self._room.set()
+
+    async def put(self, chunk: bytes) -> None:
+        while not self._room.is_set():
+            await self._room.wait()
+        self.put_nowait(chunk)
+
+    def put_nowait(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+        self._size += len(chunk) + CHUNK_BYTES
+        if self._size >= self._most:
+            self._room.clear()
+        self._news.set()
+
+    async def get(self) -> bytes:
+        while not self._chunks:
+            await self._news.wait()
+        chunk = self._chunks.popleft()
+        self._size -= len(chunk) + CHUNK_BYTES
+        if self._size < self._most:
+            self._room.set()
+        if not self._chunks:
+            self._news.clear()
+        return chunk
+
+    def clear(self) -> None:
+        self._chunks.clear()
+        self._size = 0
+        self._room.set()
+        self._news.clear()
 
 
 class Session(Protocol):
