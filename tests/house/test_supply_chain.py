@@ -14,26 +14,29 @@ from typing import Any
 import pytest
 from tests.house.tree import ROOT, text_of, tracked
 
-LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
+from danlu.embedded.node import images
+
+CATALOGUE = ROOT / "src/danlu/embedded/node"
+LOCKS = sorted([*(ROOT / "requirements").glob("*.lock"), *(CATALOGUE / "locks").glob("*.lock")])
 IMAGES = sorted(path.parent.name for path in (ROOT / "deploy/images").glob("*/Containerfile"))
 
 
-def locked(name: str) -> dict[tuple[str, str], set[str]]:
+def locked(lock: str | Path) -> dict[tuple[str, str], set[str]]:
     """(name, version) -> digests, read in a way of this test's own."""
+    path = lock if isinstance(lock, Path) else ROOT / "requirements" / f"{lock}.lock"
     found = {}
-    for line in (ROOT / "requirements" / f"{name}.lock").read_text().splitlines():
+    for line in path.read_text().splitlines():
         if not line.startswith("#"):
-            package, *digests = line.split()
+            package, *rest = line.split()
             name, _, version = package.partition("==")
-            found[(re.sub(r"[-_.]+", "-", name.partition("[")[0]).lower(), version)] = {
-                text.removeprefix("--hash=sha256:") for text in digests
-            }
+            digests = {text.removeprefix("--hash=sha256:") for text in rest if text.startswith("--hash=sha256:")}
+            found[(re.sub(r"[-_.]+", "-", name.partition("[")[0]).lower(), version)] = digests
     return found
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
 def test_every_locked_package_has_a_digest(lock: Path) -> None:
-    packages = locked(lock.stem)
+    packages = locked(lock)
     assert packages
     assert not [name for name, digests in packages.items() if not digests]
 
@@ -81,6 +84,31 @@ def _write_wheel(path: Path) -> None:
         file.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: danlu-probe\nVersion: 1\n")
         file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         file.writestr(f"{info}/RECORD", "")
+
+
+def test_every_environment_of_the_catalogue_is_made_by_digests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(images, "SHARED_CACHE", tmp_path / "shared")
+    run: list[list[str]] = []
+
+    def note(command: list[str], progress: object) -> None:
+        run.append(command)
+        if "venv" in command:
+            program = Path(command[-1]) / "bin/python"
+            program.parent.mkdir(parents=True)
+            program.symlink_to(sys.executable)
+
+    monkeypatch.setattr(images, "_run", note)
+    made = [one for one in images.Catalogue(tmp_path).environments().values() if one.requirements]
+    assert made
+    for environment in made:
+        assert environment.lock is not None
+        versions = {f"{name}=={version}" for name, version in locked(environment.lock)}
+        asked = {re.sub(r"[-_.]+", "-", text.partition("==")[0]).lower() + "==" + text.partition("==")[2]
+                 for text in environment.requirements}  # fmt: skip
+        assert asked <= versions, "images.yaml and its lock files differ; run scripts/update"
+        images.build(environment)
+        assert run[-1][-3:] == ["--require-hashes", "-r", str(environment.lock)]
 
 
 # -- bills of materials

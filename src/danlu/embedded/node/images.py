@@ -43,6 +43,9 @@ class Environment:
     env: dict[str, str]
     requirements: tuple[str, ...] = ()
     python: str = ""  # "own": Danlu's interpreter; or the folder of a virtual environment
+    # All of them and what they need, by digest. The requirements alone say which environment it is: another lock file
+    # for the same ones is used by the next build.
+    lock: Path | None = None
 
     @property
     def folder(self) -> Path | None:
@@ -180,9 +183,9 @@ class Catalogue:
 
     def environments(self) -> dict[str, Environment]:
         found = {}
-        for source in (self._built_in, self._of_user()):
+        for source, folder in ((self._built_in, Path(__file__).parent), (self._of_user(), self._user_file.parent)):
             for name, entry in (source.get("environments") or {}).items():
-                found[name] = _environment(name, entry or {})
+                found[name] = _environment(name, entry or {}, folder)
         return found
 
     def entries(self) -> list[dict[str, Any]]:
@@ -265,9 +268,10 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
-def _environment(name: str, entry: dict[str, Any]) -> Environment:
+def _environment(name: str, entry: dict[str, Any], folder: Path) -> Environment:
     variables = {key: str(value) for key, value in (entry.get("env") or {}).items()}
-    return Environment(name, variables, tuple(entry.get("requirements") or ()), entry.get("python") or "")
+    lock = folder / entry["lock"] if entry.get("lock") else None
+    return Environment(name, variables, tuple(entry.get("requirements") or ()), entry.get("python") or "", lock)
 
 
 def build(environment: Environment, progress: Progress = lambda line: None) -> Path:
@@ -284,7 +288,8 @@ def build(environment: Environment, progress: Progress = lambda line: None) -> P
         progress(f"making {folder}")
         _run([sys.executable, "-m", "venv", str(folder)], progress)
         install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
-        _run([*install, *environment.requirements], progress)
+        locked = ["--require-hashes", "-r", str(environment.lock)] if environment.lock else environment.requirements
+        _run([*install, *locked], progress)
         listed = subprocess.run(
             [str(folder / "bin" / "python"), "-m", "pip", "freeze"], capture_output=True, text=True, check=True
         )
