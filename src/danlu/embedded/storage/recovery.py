@@ -119,8 +119,7 @@ class Opening:
         """SQLite does not read this file: its rows into a new one, the old one aside."""
         pages = read_pages(self.path)
         rows = self._holding(pages.rows_of_the_log())
-        if not rows:
-            raise DataDirectoryError(self._nothing_readable(why))
+        self._refuse_ruins(len(rows), why)
         files.build(self.path, rows)
         self._replace_file()
         log.error(
@@ -134,15 +133,18 @@ class Opening:
             )
         return rows
 
-    def _nothing_readable(self, why: str) -> str:
+    def _refuse_ruins(self, found: int, why: str) -> None:
+        """With less than half of its objects a cluster does harm: what belongs to lost ones would be cleaned up."""
         ledger = self.acknowledged.ledger
         if ledger is None or not ledger.rows:
-            return f"cannot use {self.path}: {why}; move it away and `danlu up` begins anew"
-        return (
-            f"cannot use {self.path}: {why}, but {ledger.rows} rows were written to it, up to revision "
-            f"{ledger.revision} ({self.acknowledged.path}). Put the file back, or `danlu restore` a backup; "
-            f"to begin anew, move {self.path.name}* away, {self.acknowledged.path.name} too"
-        )
+            if not found:
+                raise DataDirectoryError(f"cannot use {self.path}: {why}; move it away and `danlu up` begins anew")
+        elif found * 2 < ledger.rows:
+            raise DataDirectoryError(
+                f"cannot use {self.path}: {why}: {found} of the {ledger.rows} rows are left that were written up to "
+                f"revision {ledger.revision}. Put the file back, or `danlu restore --force` a backup; to go on with "
+                f"what is left, move {self.acknowledged.path} away"
+            )
 
     def _holding(self, rows: Iterable[Row]) -> list[Row]:
         """Rows that can be trusted, each once, in order; none that nobody was told of."""
@@ -239,8 +241,7 @@ class Opening:
     # -- mending
 
     def _mend(self, rows: list[Row], verdict: Verdict, contents: list[tuple[Row, bytes]]) -> Opened:
-        if not verdict.rows:
-            raise DataDirectoryError(self._nothing_readable("none of its rows can be read"))
+        self._refuse_ruins(len(verdict.rows), "most of its rows cannot be read")
         dropped = self._set_aside(verdict)
         exact = not (verdict.damaged or verdict.missing or verdict.lost or verdict.tail or verdict.forgotten_unknown)
         exact = exact and not self._unsure
