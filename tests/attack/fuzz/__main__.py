@@ -23,15 +23,17 @@ def main() -> int:
         "--out", type=Path, default=FOLDER, metavar="DIR", help=f"where findings go (default: {FOLDER})"
     )
     parser.add_argument("--mutant", action="append", default=[], help="take a mend out, to see it found (mutants.py)")
+    parser.add_argument("--shared", action="store_true", help="attack a `danlu up --shared`")
     arguments = parser.parse_args()
+    flags = ("--shared",) if arguments.shared else ()
     if arguments.replay:
         seed, steps = read(arguments.replay)
-        finding = Campaign(seed, tuple(arguments.mutant)).replay(steps)
+        finding = Campaign(seed, tuple(arguments.mutant), flags).replay(steps)
         print(f"still there: {finding.signature}: {finding.text}" if finding else "it does not happen any more")
         return 1 if finding else 0
     seed = int(time.time()) if arguments.seed is None else arguments.seed
     print(f"fuzz: seed {seed}, {arguments.minutes:g} minutes", file=sys.stderr, flush=True)
-    campaign = Campaign(seed, tuple(arguments.mutant))
+    campaign = Campaign(seed, tuple(arguments.mutant), flags)
     try:
         campaign.run(arguments.minutes * 60)
     finally:

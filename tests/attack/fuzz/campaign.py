@@ -59,6 +59,7 @@ class Found:
 class Campaign:
     seed: int
     mutants: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)
     stop_at: Callable[[Finding], bool] = lambda finding: False  # the first such ends the campaign, unreduced
     wanted: Callable[[Step], bool] = lambda step: True
@@ -105,7 +106,7 @@ class Campaign:
         self.close()
         self.starts += 1
         self._age = 0
-        server = Server(self._folder / str(self.starts), mutants=self.mutants)
+        server = Server(self._folder / str(self.starts), mutants=self.mutants, flags=self.flags)
         server.start()
         self._stage = Stage(server, self.seed)
         return self._stage

@@ -31,10 +31,11 @@ class StartFailed(Exception):
 
 
 class Server:
-    def __init__(self, folder: Path, *, mutants: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, *, mutants: tuple[str, ...] = (), flags: tuple[str, ...] = ()) -> None:
         self.folder = folder
         self.data = folder / "data"
         self.mutants = mutants
+        self.flags = flags  # of `danlu up`
         self.grew_to = 0  # bytes, when it was killed for its memory
         self._process: subprocess.Popen[bytes] | None = None
         self._admin: Connection | None = None
@@ -45,7 +46,7 @@ class Server:
     def start(self) -> None:
         """Raises StartFailed."""
         log = self.folder / "log"
-        words = ["up", "--data-dir", str(self.data), "--port", "0", "--no-console"]
+        words = ["up", "--data-dir", str(self.data), "--port", "0", "--no-console", *self.flags]
         command = [sys.executable, "-m", "tests.attack.fuzz.mutants", ",".join(self.mutants), *words]
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
         with log.open("wb") as out:
