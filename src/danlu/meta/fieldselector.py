@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+
+from danlu.meta.textcache import cached
 
 
 class FieldSelectorError(ValueError):
@@ -51,22 +52,15 @@ class FieldSelector:
 
 EVERYTHING = FieldSelector()
 MOST_TERMS = 256  # as of label selectors
-LONGEST_KEPT = 1024
 
 
+@cached(512)
 def parse(text: str) -> FieldSelector:
     """Raises FieldSelectorError."""
-    return _kept(text) if len(text) <= LONGEST_KEPT else _parse(text)
-
-
-def _parse(text: str) -> FieldSelector:
     parts = [part for part in sorted(_split(text)) if part]
     if len(parts) > MOST_TERMS:
         raise FieldSelectorError(f"a selector may have at most {MOST_TERMS} requirements")
     return FieldSelector(tuple(_term(part, text) for part in parts))
-
-
-_kept = lru_cache(maxsize=512)(_parse)
 
 
 def _split(text: str) -> list[str]:

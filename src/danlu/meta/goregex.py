@@ -7,12 +7,12 @@ in Go's words.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-LONGEST_KEPT = 4096  # characters of a pattern that is kept compiled
+from danlu.meta.textcache import cached
+
 MEMORY = 4 * 1024 * 1024  # bytes that one compiled pattern may take
 
 _GO_WORDS = {
@@ -42,12 +42,9 @@ class Pattern(Protocol):
     def finditer(self, text: str) -> Iterator[Any]: ...
 
 
+@cached(256)
 def compile_go(pattern: str) -> Pattern:
     """Raises PatternError."""
-    return _kept(pattern) if len(pattern) <= LONGEST_KEPT else _compile(pattern)
-
-
-def _compile(pattern: str) -> Pattern:
     # When the first pattern comes: most clusters have none, and a start need not wait for it.
     import re2
 
@@ -63,9 +60,6 @@ def _compile(pattern: str) -> Pattern:
     except UnicodeEncodeError:
         raise PatternError("error parsing regexp: invalid UTF-8") from None
     return compiled
-
-
-_kept = functools.lru_cache(maxsize=256)(_compile)
 
 
 def _worded(said: bytes | str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from danlu.meta.fields import FieldError, aggregate, forbidden, invalid, required
 from danlu.meta.names import label_value, qualified_name
+from danlu.meta.textcache import cached
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,100}")  # a label has 63 characters at most
 _OPERATORS = "in, notin, =, ==, !=, gt, lt"
@@ -18,7 +18,6 @@ _TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])|([^=!(),<> \t\r\n]+)|$)")
 # Of one selector in a request, which is held against every object of a list: more than people write, far fewer than a
 # URL has room for.
 MOST_REQUIREMENTS = 256
-LONGEST_KEPT = 1024  # characters of a selector that is kept once read; a URL has room for a megabyte
 _OF_LABEL_SELECTOR = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 
 
@@ -105,16 +104,10 @@ EVERYTHING = Selector()
 NOTHING = Selector(selects_nothing=True)
 
 
+@cached(512)
 def parse_selector(text: str) -> Selector:
     """`a=b,c in (d,e),!f`; raises SelectorError in Kubernetes' words."""
-    return _kept(text) if len(text) <= LONGEST_KEPT else _parse(text)
-
-
-def _parse(text: str) -> Selector:
     return _Parser(text).parse() if text.strip() else EVERYTHING
-
-
-_kept = lru_cache(maxsize=512)(_parse)
 
 
 def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:

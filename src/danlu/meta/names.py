@@ -7,7 +7,8 @@ names and label keys repeat.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from danlu.meta.textcache import cached
 
 Texts = tuple[str, ...]
 
@@ -113,7 +114,7 @@ def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
-@lru_cache(maxsize=8192)
+@cached(8192)
 def _dns_label(name: str) -> Texts:
     texts = []
     if _size(name) > 63:
@@ -123,7 +124,7 @@ def _dns_label(name: str) -> Texts:
     return tuple(texts)
 
 
-@lru_cache(maxsize=8192)
+@cached(8192)
 def _dns_subdomain(name: str) -> Texts:
     texts = []
     if _size(name) > 253:
@@ -133,7 +134,7 @@ def _dns_subdomain(name: str) -> Texts:
     return tuple(texts)
 
 
-@lru_cache(maxsize=8192)
+@cached(8192)
 def _qualified_name(name: str) -> Texts:
     texts: list[str] = []
     prefix, slash, last = name.rpartition("/")
@@ -156,7 +157,7 @@ def _qualified_name(name: str) -> Texts:
     return tuple(texts)
 
 
-@lru_cache(maxsize=8192)
+@cached(8192)
 def _label_value_texts(value: str) -> Texts:
     texts = []
     if _size(value) > 63:

@@ -7,7 +7,9 @@ quantity, and adding and comparing are integer operations.
 from __future__ import annotations
 
 import re
-from functools import lru_cache, total_ordering
+from functools import total_ordering
+
+from danlu.meta.textcache import cached
 
 NANO = 10**9
 _LARGEST_INT64 = 2**63 - 1
@@ -16,7 +18,8 @@ _LARGEST_EXPONENT = 300  # beyond this a number is an attack on memory, not a re
 _LARGEST = 10**_LARGEST_EXPONENT * NANO  # so that every sum of some is still a float
 _MOST_DIGITS = 400
 
-_SHAPE = re.compile(r"([+-]?)0*([0-9]*)(\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+# Nothing is given back (`*+`): three runs of digits that may share one run would be tried in all its divisions.
+_SHAPE = re.compile(r"([+-]?)0*+([0-9]*+)(\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_NAMES = {power: name for name, power in _DECIMAL.items()}
@@ -106,7 +109,7 @@ def canonical(text: str | int | float) -> str:
     return str(parse(text))
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _parse(text: str) -> Quantity:
     if not text:
         raise QuantityError(FORMAT_TEXT)

@@ -6,17 +6,17 @@ answers for it.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from danlu.meta import quantity
 from danlu.meta.fields import FieldError, invalid
 from danlu.meta.quantity import Quantity
+from danlu.meta.textcache import cached
 
 _MILLI = 10**6  # in nanos
 
 
-@lru_cache(maxsize=8192)
+@cached(8192)
 def parsed(text: str | int | float) -> Quantity | None:
     """The quantity, or None where the text is none."""
     try:
@@ -25,7 +25,7 @@ def parsed(text: str | int | float) -> Quantity | None:
         return None
 
 
-@lru_cache(maxsize=8192)
+@cached(8192)
 def canonical(text: str | int | float) -> str | int | float:
     value = parsed(text)
     if value is None:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any
 
 from danlu.embedded.builtin.quantities import not_a_quantity, parsed
@@ -22,6 +21,7 @@ from danlu.meta.fields import (
     required,
 )
 from danlu.meta.kind import Object
+from danlu.meta.textcache import cached
 
 NOT_POSITIVE = "must be greater than zero"
 
@@ -54,7 +54,7 @@ def is_huge_page(name: str) -> bool:
     return name.startswith(_HUGE)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def is_extended(name: str) -> bool:
     if is_native(name) or name.startswith("requests."):
         return False
@@ -73,7 +73,7 @@ def is_standard_quota(name: str) -> bool:
     return name in STANDARD_QUOTA or name.startswith((_HUGE, "requests.hugepages-"))
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _name_texts(name: str) -> tuple[str, ...]:
     """What is wrong with a resource name anywhere."""
     texts = tuple(names.qualified_name(name))
@@ -84,7 +84,7 @@ def _name_texts(name: str) -> tuple[str, ...]:
     return ()
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def container_name_texts(name: str) -> tuple[str, ...]:
     texts = _name_texts(name)
     if "/" not in name:
@@ -95,7 +95,7 @@ def container_name_texts(name: str) -> tuple[str, ...]:
     return texts
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def quota_name_texts(name: str) -> tuple[str, ...]:
     texts = _name_texts(name)
     if "/" not in name and not is_standard_quota(name):

@@ -120,9 +120,7 @@ _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0
 def parse_duration(text: str) -> timedelta:
     body = text[1:] if text[:1] in ("-", "+") else text
     seconds, position = 0.0, 0
-    for found in _DURATION.finditer(body):
-        if found.start() != position:
-            break
+    while found := _DURATION.match(body, position):  # not searched for: a run of digits would be gone through each time
         seconds += float(found[1]) * _UNITS[found[2]]
         position = found.end()
     if (position != len(body) or not body) and body != "0":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any
 
 from danlu.embedded.builtin.podspec.totals import container_requests
 from danlu.embedded.builtin.quantities import canonicalise, canonicalise_field
 from danlu.meta.kind import Object
+from danlu.meta.textcache import cached
 
 FILE_MODE = 0o644
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
@@ -156,7 +156,7 @@ def _default_container(container: Object) -> None:
         del security["procMount"]
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def pull_policy(image: str) -> str:
     """Always for `:latest`, said or implied; a digest alone implies no tag."""
     match = _IMAGE.fullmatch(image)
