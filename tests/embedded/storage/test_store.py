@@ -219,7 +219,7 @@ def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
 async def test_a_name_of_any_length_is_stored(path: Path) -> None:
     """Some kinds take any name that fits into a path."""
     store = await opened(path)
-    for length in (65_000, 66_000, 2_000_000):
+    for length in (65_000, 66_000, 500_000):
         await asyncio.wait_for(store.put("things", thing("x" * length)), 30)
     await asyncio.wait_for(store.put("things", thing("after")), 30)
     await store.close()
