@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from pathlib import Path
@@ -34,6 +35,7 @@ def main() -> int:
     seed = int(time.time()) if arguments.seed is None else arguments.seed
     print(f"fuzz: seed {seed}, {arguments.minutes:g} minutes", file=sys.stderr, flush=True)
     campaign = Campaign(seed, tuple(arguments.mutant), flags)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl-C: what was found is written, and nothing runs on
     try:
         campaign.run(arguments.minutes * 60)
     finally:

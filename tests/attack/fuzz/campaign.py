@@ -23,6 +23,7 @@ DEADLY = ("crash", "memory", "hang", "restart")  # the server is of no use any m
 REDUCE_TRIES, REDUCE_SECONDS = 30, 120.0
 SETTLE_SECONDS = 8.0  # controllers and the node come to a new object within this time
 HEAVY, HEAVY_TRIES = ("counts", "nesting", "patches"), 4  # suspected first of what takes its time
+PROGRESS_SECONDS = 300.0
 FRESH_AFTER = 40  # episodes on one server: what grows slowly is seen, and what was left behind goes
 
 
@@ -70,9 +71,10 @@ class Campaign:
     starts: int = 0
     _stage: Stage | None = None
     _begun: float = 0.0
+    _told: float = 0.0
     _age: int = 0
     _known: set[str] = field(default_factory=set)
-    _folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="danlu-fuzz-")))
+    _folder: Path | None = None  # of the servers; there while one is
 
     def run(self, seconds: float, most_requests: int = sys.maxsize, first: int = 0) -> list[Found]:
         self._begun = time.monotonic()
@@ -82,12 +84,22 @@ class Campaign:
                 steps = [step for step in episode(self.seed, number) if self.wanted(step)]
                 finding = self._play(self.stage(), steps, skip=lambda step: step.shape in self._known)
                 self.episodes += 1
+                self._tell_progress()
                 if finding is not None and self._take(finding, steps, number):
                     break
                 number += 1
         finally:
             self.close()
         return self.found
+
+    def _tell_progress(self) -> None:
+        """So that a run which somebody ends has said how far it came."""
+        passed = time.monotonic() - self._begun
+        if passed - self._told >= PROGRESS_SECONDS:
+            self._told = passed
+            self.say(
+                f"{passed:6.0f} s {self.requests:6} requests in {self.episodes} episodes, {len(self.found)} findings"
+            )
 
     def replay(self, steps: list[Step]) -> Finding | None:
         """On a new server, looking at everything after each step."""
@@ -106,6 +118,7 @@ class Campaign:
         self.close()
         self.starts += 1
         self._age = 0
+        self._folder = self._folder or Path(tempfile.mkdtemp(prefix="danlu-fuzz-"))
         server = Server(self._folder / str(self.starts), mutants=self.mutants, flags=self.flags)
         server.start()
         self._stage = Stage(server, self.seed)
@@ -125,9 +138,9 @@ class Campaign:
             self._stage.server.stop()
             shutil.rmtree(self._stage.server.folder, ignore_errors=True)
             self._stage = None
-        if self._folder.exists() and not any(self._folder.iterdir()):
+        if self._folder is not None and not any(self._folder.iterdir()):
             self._folder.rmdir()
-        self._folder.mkdir(exist_ok=True)
+            self._folder = None
 
     # -- what was found
 
