@@ -47,6 +47,10 @@ _QUOTE = {
 }
 
 
+LONGEST_KEY = 256  # characters of a map's key in a path
+MOST_TOLD = 1024 * 1024  # characters of all errors of one answer
+
+
 class Omitted:
     """Stands for a value that is not shown at all."""
 
@@ -72,6 +76,11 @@ class FieldError:
 
     def cause(self) -> dict[str, str]:
         return {"reason": self.type, "message": self.body(), "field": self.field}
+
+
+def key_in_path(key: str) -> str:
+    """Of a map: users choose it, and it stands in the path of everything below it."""
+    return key if len(key) <= LONGEST_KEY else f"{key[:LONGEST_KEY]}..."
 
 
 def quoted(text: str) -> str:
@@ -195,11 +204,26 @@ def aggregate(messages: Iterable[str]) -> str:
 def invalid_error(kind: Kind, name: str, errors: list[FieldError]) -> Invalid:
     shown_kind = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     message = f"{shown_kind} {quoted(name)} is invalid"
-    if errors:
-        message = f"{message}: {aggregate(error.message() for error in errors)}"
+    told = _told(errors)
+    if told:
+        message = f"{message}: {aggregate(error.message() for error in told)}"
+    if len(told) < len(errors):
+        message = f"{message} and {len(errors) - len(told)} more"
     details: dict[str, Any] = {"name": name} if name else {}
     if kind.group:
         details["group"] = kind.group
     details["kind"] = kind.kind
-    details["causes"] = [error.cause() for error in errors]
+    details["causes"] = [error.cause() for error in told]
     return Invalid(message, details)
+
+
+def _told(errors: list[FieldError]) -> list[FieldError]:
+    """As many as the answer has room for: each may show a value of a megabyte, and every item may have one."""
+    if len(errors) <= 1:
+        return errors
+    room = MOST_TOLD
+    for index, error in enumerate(errors):
+        room -= len(error.message())
+        if room < 0:
+            return errors[: max(1, index)]
+    return errors

@@ -330,7 +330,8 @@ def _list_keys(schema: Schema, path: str) -> Iterator[FieldError]:
 
 def _keys_of_map(items: Schema, keys: list[str], path: str) -> Iterator[FieldError]:
     place = f"{path}.x-kubernetes-list-map-keys"
-    for index, key in enumerate(keys):
+    seen: set[str] = set()
+    for key in keys:
         declared = (items.get("properties") or {}).get(key)
         below = f"{path}.items.properties[{key}]"
         if declared is None:
@@ -348,8 +349,9 @@ def _keys_of_map(items: Schema, keys: list[str], path: str) -> Iterator[FieldErr
             if declared.get("nullable"):
                 detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
                 yield forbidden(f"{below}.nullable", detail)
-        if key in keys[:index]:
+        if key in seen:
             yield invalid(place, keys, "must not contain duplicate entries")
+        seen.add(key)
 
 
 def _rule_shape(rule: Schema, path: str) -> Iterator[FieldError]:

@@ -9,6 +9,12 @@ import difflib
 import json
 from typing import Any
 
+CONTEXT = 3  # lines around what differs
+# Comparing takes up to the square of the lines, and the longest specs have a hundred thousand. Of longer ones the first
+# difference is shown.
+MOST_LINES = 500
+MOST_SHOWN = 20
+
 # Their keys are names that users chose, not fields.
 _MAPS = frozenset(
     {
@@ -32,8 +38,23 @@ def diff_of(old: Any, new: Any, fields: dict[str, Any] | None = None) -> str:
         json.dumps(as_struct(value, fields or dict.fromkeys(sorted(value))), indent=1, ensure_ascii=False).splitlines()
         for value in (old, new)
     )
-    lines = list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]  # without the names of two files
+    if max(len(before), len(after)) <= MOST_LINES:
+        lines = list(difflib.unified_diff(before, after, lineterm="", n=CONTEXT))[2:]  # without the names of two files
+    else:
+        lines = _beginning(before, after)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _beginning(before: list[str], after: list[str]) -> list[str]:
+    """Where the two begin to differ, without looking for what they have in common further down."""
+    pairs = enumerate(zip(before, after, strict=False))
+    first = next((index for index, (one, other) in pairs if one != other), min(len(before), len(after)))
+    start = max(0, first - CONTEXT)
+    one, other = (lines[first : first + MOST_SHOWN] for lines in (before, after))
+    ahead = before[start:first]
+    place = f"@@ -{start + 1},{len(ahead) + len(one)} +{start + 1},{len(ahead) + len(other)} @@"
+    shown = [*(f" {line}" for line in ahead), *(f"-{line}" for line in one), *(f"+{line}" for line in other)]
+    return [place, *shown, " ..."]
 
 
 def as_struct(value: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:

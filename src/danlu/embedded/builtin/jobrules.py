@@ -261,11 +261,13 @@ def _exit_code_errors(codes: Object, path: str, containers: set[Any]) -> list[Fi
         errors.append(invalid(f"{path}.values", codes.get("values"), "at least one value is required"))
     elif len(values) > 255:
         errors.append(too_many(f"{path}.values", len(values), 255))
+    seen: set[int] = set()
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
             errors.append(invalid(f"{path}.values[{index}]", value, "must not be 0 for the In operator"))
-        if value in values[:index]:
+        if value in seen:
             errors.append(duplicate(f"{path}.values[{index}]", value))
+        seen.add(value)
     if values != sorted(values):
         errors.append(invalid(f"{path}.values", values, "must be ordered"))
     return errors

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from danlu.embedded.builtin.podspec import validate_pod_spec
 from danlu.embedded.builtin.podspec.placement import REQUIRED
 from danlu.embedded.builtin.podspec.printed import spec_diff
@@ -98,10 +100,10 @@ def _deadline_errors(deadline: int | None, before: int | None) -> tuple[list[Fie
 
 
 def _toleration_errors(tolerations: list[Object], before: list[Object]) -> list[FieldError]:
-    def bare(toleration: Object) -> Object:
-        return {key: value for key, value in toleration.items() if key != "tolerationSeconds" and value}
+    def bare(toleration: Object) -> frozenset[tuple[str, Any]]:
+        return frozenset((key, value) for key, value in toleration.items() if key != "tolerationSeconds" and value)
 
-    kept = [bare(toleration) for toleration in tolerations]
+    kept = {bare(toleration) for toleration in tolerations}
     if all(bare(toleration) in kept for toleration in before):
         return []
     return [forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]

@@ -189,6 +189,7 @@ def _request_against_limit(path: str, name: str, value: Any, limits: dict[str, A
 def _claim_errors(claims: list[Object], path: str, known: frozenset[str]) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
+    asked_in_part: set[str] = set()
     for index, claim in enumerate(claims):
         field, name, request = f"{path}[{index}]", claim.get("name") or "", claim.get("request") or ""
         if not name:
@@ -197,9 +198,11 @@ def _claim_errors(claims: list[Object], path: str, known: frozenset[str]) -> lis
         key = f"{name}/{request}" if request else name
         if request and name not in seen:
             errors += [invalid(f"{field}.request", request, text) for text in names.dns_label(request)]
-        if name in seen or key in seen or (not request and any(other.startswith(f"{name}/") for other in seen)):
+        if name in seen or key in seen or (not request and name in asked_in_part):
             errors.append(duplicate(field, name if name in seen or not request else key))
         seen.add(key)
+        if request:
+            asked_in_part.add(name)
         if name not in known:
             errors.append(not_found(field, name))
     return errors

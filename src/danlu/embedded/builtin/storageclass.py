@@ -65,7 +65,8 @@ def _topology_errors(term: Object, path: str) -> list[FieldError]:
         at, values, key = f"{path}[{index}]", requirement.get("values") or [], requirement.get("key") or ""
         if not values:
             errors.append(required(f"{at}.values"))
-        errors += [duplicate(f"{at}.values[{i}]", value) for i, value in enumerate(values) if value in values[:i]]
+        first = {value: place for place, value in reversed([*enumerate(values)])}
+        errors += [duplicate(f"{at}.values[{i}]", value) for i, value in enumerate(values) if first[value] < i]
         errors += validate_label_key(key, f"{at}.key")
         if key in seen:
             errors.append(duplicate(f"{at}.key", key))

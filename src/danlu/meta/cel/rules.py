@@ -185,7 +185,14 @@ def _validate(place: _Place, value: Any, old: Any, path: str, errors: list[Field
         if place.values is not None:
             for name, item in value.items():
                 if name not in place.node.fields:
-                    _validate(place.values, item, before.get(name, MISSING), f"{path}[{name}]", errors, env)
+                    _validate(
+                        place.values,
+                        item,
+                        before.get(name, MISSING),
+                        f"{path}[{fields.key_in_path(name)}]",
+                        errors,
+                        env,
+                    )
     elif value.__class__ is list and place.items is not None:
         known = {_key(item, place.keys): item for item in old} if place.keys and old.__class__ is list else {}
         for index, item in enumerate(value):

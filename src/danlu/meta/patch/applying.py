@@ -191,10 +191,12 @@ def _refuse(conflicts: list[tuple[Entry, Set]]) -> None:
     if len(found) == 1:
         message = f"Apply failed with 1 conflict: conflict with {found[0][0].shown()}: {found[0][1]}"
     else:
+        by_manager: dict[str, list[str]] = {}
+        for entry, path in found:
+            by_manager.setdefault(entry.shown(), []).append(f"- {path}")
         lines: list[str] = []
-        for shown in sorted({entry.shown() for entry, _ in found}):
-            lines.append(f"conflicts with {shown}:")
-            lines += [f"- {path}" for entry, path in found if entry.shown() == shown]
+        for shown in sorted(by_manager):
+            lines += [f"conflicts with {shown}:", *by_manager[shown]]
         message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
     raise Conflict(message, {"causes": causes})
 

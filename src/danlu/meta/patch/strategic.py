@@ -111,6 +111,7 @@ def _retain_keys(original: Object, patch: Object) -> None:
     retained = patch.pop(_RETAIN)
     if not isinstance(retained, list) or not all(isinstance(key, str) for key in retained):
         raise BadRequest(_BAD_RETAIN)
+    retained = set(retained)
     for key, value in patch.items():
         if value is not None and key not in retained and not key.startswith((_DELETE_FROM, _ORDER)):
             raise BadRequest(_BAD_RETAIN)

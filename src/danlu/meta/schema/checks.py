@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from danlu.meta import fields
 from danlu.meta.fields import FieldError
 from danlu.meta.goregex import PatternError, compile_go
 from danlu.meta.schema import formats
+
+MOST_ERRORS = 1000  # of one object; nobody reads more, and each item of a list may have some
 
 Errors = list[FieldError]
 Step = Callable[[Any, Any, str, Errors], None]
@@ -191,12 +194,14 @@ def _lists(schema: Mapping[str, Any], _form: str, _types: tuple[str, ...]) -> St
             for index, item in enumerate(value):
                 old_item = before.get(_key_of(item, keys), MISSING) if before and keys else MISSING
                 each(item, old_item, f"{path}[{index}]", errors)
+                if len(errors) >= MOST_ERRORS:
+                    return
         if least is not None and len(value) < least:
             detail = f"{_body(path)} should have at least {least} items"
             errors.append(fields.invalid(_field(path), len(value), detail))
         if most is not None and len(value) > most:
             errors.append(fields.too_many(_field(path), len(value), most))
-        if unique and any(item in value[:index] for index, item in enumerate(value)):
+        if unique and len({json.dumps(item, sort_keys=True) for item in value}) < len(value):
             errors.append(fields.invalid(_field(path), "", f"{_body(path)} shouldn't contain duplicates"))
 
     return check
@@ -216,9 +221,15 @@ def _enum(schema: Mapping[str, Any], _form: str, _types: tuple[str, ...]) -> Ste
         return None
     shown = [one if isinstance(one, str) else json.dumps(one, separators=(",", ":")) for one in allowed]
 
+    texts = frozenset(one for one in allowed if isinstance(one, str))
+    refusal = fields.not_supported("", "", shown)  # its text once: it lists all that is allowed
+
     def check(value: Any, _old: Any, path: str, errors: Errors) -> None:
-        if not any(value == one and isinstance(value, bool) is isinstance(one, bool) for one in allowed):
-            errors.append(fields.not_supported(_field(path), value, shown))
+        if value.__class__ is str:
+            if value not in texts:
+                errors.append(replace(refusal, field=_field(path), value=value))
+        elif not any(value == one and isinstance(value, bool) is isinstance(one, bool) for one in allowed):
+            errors.append(replace(refusal, field=_field(path), value=value))
 
     return check
 
@@ -245,7 +256,9 @@ def _objects(schema: Mapping[str, Any], _form: str, _types: tuple[str, ...]) -> 
             if known is not None:
                 known(item, before.get(key, MISSING), f"{path}.{key}" if path else key, errors)
             elif values is not None:
-                values(item, before.get(key, MISSING), f"{path}.{key}", errors)
+                values(item, before.get(key, MISSING), f"{path}.{fields.key_in_path(key)}", errors)
+                if len(errors) >= MOST_ERRORS:
+                    return
             elif additional is False:
                 errors.append(fields.invalid(_field(path), key, f"{path}.{key} in body is a forbidden property"))
         for key in required:

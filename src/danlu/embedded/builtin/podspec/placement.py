@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from danlu.embedded.builtin.resources import NOT_POSITIVE
@@ -184,6 +185,7 @@ def toleration_errors(tolerations: list[Object], path: str) -> list[FieldError]:
 
 def spread_errors(constraints: list[Object], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
+    coming = Counter((one.get("topologyKey") or "", one.get("whenUnsatisfiable") or "") for one in constraints)
     for index, constraint in enumerate(constraints):
         where = f"{path}[{index}]"
         skew, key = constraint.get("maxSkew") or 0, constraint.get("topologyKey") or ""
@@ -194,10 +196,9 @@ def spread_errors(constraints: list[Object], path: str) -> list[FieldError]:
             errors.append(required(f"{where}.topologyKey", "can not be empty"))
         if action not in _ACTIONS:
             errors.append(not_supported(f"{where}.whenUnsatisfiable", action, _ACTIONS))
-        for other in constraints[index + 1 :]:
-            if (other.get("topologyKey") or "", other.get("whenUnsatisfiable") or "") == (key, action):
-                errors.append(duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
-                break
+        coming[key, action] -= 1
+        if coming[key, action]:  # further down there is another such
+            errors.append(duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
         errors += _domain_errors(constraint.get("minDomains"), action, f"{where}.minDomains")
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             policy = constraint.get(field)
