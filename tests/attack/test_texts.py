@@ -76,7 +76,7 @@ def test_long_texts_are_not_remembered() -> None:
 
 
 async def test_errors_are_told_as_far_as_there_is_room(client: Client, new_person: NewPerson) -> None:
-    """A list of all that is allowed with each of fifty thousand items that are not; and a key of a megabyte above them."""
+    """All that is allowed is listed with each of fifty thousand items that are not; a key above them is long, too."""
     mallory = await new_person()
     item = {"type": "string", "enum": [f"allowed-{number}" for number in range(5000)]}
     spec = {"type": "object", "additionalProperties": {"type": "array", "items": item}}
