@@ -241,7 +241,9 @@ class Opening:
     # -- mending
 
     def _mend(self, rows: list[Row], verdict: Verdict, contents: list[tuple[Row, bytes]]) -> Opened:
-        self._refuse_ruins(len(verdict.rows), "most of its rows cannot be read")
+        # A damaged row whose name is known is held, so nobody takes its object for gone: it does no harm.
+        named = sum(one.key_holds for one in verdict.damaged)
+        self._refuse_ruins(len(verdict.rows) + named, "most of its rows cannot be read")
         dropped = self._set_aside(verdict)
         exact = not (verdict.damaged or verdict.missing or verdict.lost or verdict.tail or verdict.forgotten_unknown)
         exact = exact and not self._unsure
