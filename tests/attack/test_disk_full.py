@@ -308,8 +308,8 @@ async def test_an_alarm_has_no_way_around_it(tmp_path: Path, room: Space) -> Non
     deleting = {"deletionTimestamp": "2026-01-02T03:04:05Z", "finalizers": ["mine"]}
     for step in range(1, 400):
         for resource, obj in (
-            ("things", thing("a", note="x" * (1000 + 4000 * step))),
-            ("things", thing("b", note="x" * (1000 + 4000 * step), **deleting)),
+            ("things", thing("a", note="x" * (1000 + 3500 * step))),
+            ("things", thing("b", note="x" * (1000 + 3500 * step), **deleting)),
             ("events", thing(f"e{step}", note="x" * 3000)),
             ("nodes", thing(f"n{step}", note="x" * 12_000)),
         ):

@@ -14,6 +14,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from danlu.embedded import private_files
 from danlu.embedded.storage.quarantine import FILE, Finding, Quarantine
 
 DIGESTS, INDEX, ACCOUNTS = "digests.json", "pki.json", "service-accounts.key"
@@ -48,11 +49,15 @@ def check(folder: Path, quarantine: Quarantine) -> list[Finding]:
 
 
 def record(folder: Path) -> None:
-    from danlu.embedded.apiserver.auth.certificates import write_private
-
+    """Nothing, where the disk is full: the next start then reads the files for real."""
     digests = {path.name: _digest(path) for path in _files(folder)}
-    if digests != _read(folder / DIGESTS):
-        write_private(folder / DIGESTS, json.dumps(digests, indent=1, sort_keys=True).encode())
+    if digests == _read(folder / DIGESTS):
+        return
+    try:
+        private_files.write(folder / DIGESTS, json.dumps(digests, indent=1, sort_keys=True).encode())
+    except OSError as error:
+        if not private_files.is_full(error):
+            raise
 
 
 def _files(folder: Path) -> list[Path]:
