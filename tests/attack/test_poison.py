@@ -343,14 +343,14 @@ def _tf_config(pod: Object) -> Object:
 
 
 async def test_thousands_of_owners_are_looked_at_once_each(client: Client) -> None:
-    """Twice as many took four times as long: 20,000 of them stopped the API for a minute."""
+    """Twice as many took four times as long: 20,000 stopped the API for a minute. So many fit into one object."""
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "n"}
-    owners = [{**owner, "uid": f"u{number % 19_999}"} for number in range(20_000)]
+    owners = [{**owner, "uid": f"u{number % 15_999}"} for number in range(16_000)]
     meta = {"name": "poison", "namespace": "default", "ownerReferences": owners}
     made = await asyncio.wait_for(
         client.create(CONFIG_MAP, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}), WAIT_S
     )
-    assert len(made["metadata"]["ownerReferences"]) == 19_999
+    assert len(made["metadata"]["ownerReferences"]) == 15_999
 
 
 MANY_DIGITS = "9" * 5000
