@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 import yaml
@@ -70,7 +71,7 @@ def test_up_in_the_foreground_ends_with_control_c(danlu: Danlu) -> None:
 def test_status(running: Danlu, danlu: Danlu) -> None:
     said = running.command("status").stdout
     facts = dict(line.split(maxsplit=1) for line in said.splitlines())
-    assert list(facts) == ["state", "url", "console", "pid", "since", "version", "data", "kubeconfig", "pods"]
+    assert list(facts) == ["state", "url", "console", "trust", "pid", "since", "version", "data", "kubeconfig", "pods"]
     assert facts["state"] == "running"
     assert len({re.match(r"\S+\s+", line).end() for line in said.splitlines()}) == 1  # type: ignore[union-attr]
     assert json.loads(running.command("status", "--json").stdout)["url"] == facts["url"]
@@ -174,12 +175,14 @@ def test_a_directory_of_a_newer_danlu(make_danlu: Callable[..., Danlu]) -> None:
     danlu = make_danlu()
     danlu.down()
     with sqlite3.connect(danlu.data / "store.db") as database:
-        database.execute("UPDATE facts SET value = 99 WHERE name = 'format'")
+        # With its check, as that one would have written it: without, the number is a flipped bit and is mended.
+        for fact in (("format", 99), ("format_check", crc32(b"danlu format 99"))):
+            database.execute("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", fact)
     database.close()
     before = (danlu.data / "store.db").read_bytes()
     said = refused(danlu, "up", "--data-dir", str(danlu.data), "--port", "0")
     assert said == (
-        f"{danlu.data}/store.db was written by a newer Danlu (format 99, this one knows 1); "
+        f"{danlu.data}/store.db was written by a newer Danlu (format 99, this one knows 2); "
         "update Danlu or choose another --data-dir"
     )
     assert (danlu.data / "store.db").read_bytes() == before
@@ -187,10 +190,10 @@ def test_a_directory_of_a_newer_danlu(make_danlu: Callable[..., Danlu]) -> None:
 
 def test_a_directory_that_is_damaged(danlu: Danlu) -> None:
     folder = danlu.folder / "damaged"
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     (folder / "store.db").write_bytes(b"this is no database at all, but it is there " * 100)
     said = refused(danlu, "up", "--data-dir", str(folder), "--port", "0")
-    assert said == f"cannot use {folder}/store.db: file is not a database"
+    assert said == (f"cannot use {folder}/store.db: file is not a database; move it away and `danlu up` begins anew")
     assert (folder / "store.db").read_bytes().startswith(b"this is no database")
 
 
