@@ -4,7 +4,7 @@
 help:
 	@echo 'make train   set up everything and train a small model with four workers'
 	@echo 'make test    all tests            make check   formatting, types, layers'
-	@echo 'make unit    unit tests, half a minute'
+	@echo 'make unit    unit tests, a minute'
 	@echo 'make bench   speed, side by side with a real kube-apiserver and etcd'
 
 setup:

@@ -17,11 +17,12 @@ from typing import Any
 import yaml
 from fakecluster import open_client
 from figures import Figures, say
-from operators import NAMESPACE, PYTORCHJOB, create_all, has_condition, job, seen, timed
+from operators import NAMESPACE, create_all, has_condition, job, seen, timed
 from servers import ROOT, Danlu, cpu_seconds, descendants, free_port
 
-from danlu.embedded.node.images import Catalogue, data_folder
+from danlu.environments.catalogue import Catalogue, data_folder
 from danlu.kinds.notebook.schema import NOTEBOOK as NOTEBOOK_KIND
+from danlu.kinds.pytorchjob.reconcile import PYTORCHJOB
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import POD
 

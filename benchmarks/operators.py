@@ -23,12 +23,12 @@ from servers import search_path
 
 from danlu import errors
 from danlu.client.client import Client
-from danlu.kinds._training.observing import Observed
+from danlu.kinds._training.observation import Observed
 from danlu.kinds.pytorchjob.reconcile import PYTORCHJOB, reconcile
 from danlu.meta import conditions
+from danlu.meta.clock import utc_now
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import POD, SERVICE
-from danlu.runtime.moments import utc_now
 
 NODES, JOBS, REPLICAS = 50, 200, 4
 FINISHED, FINISHED_REPLICAS, STILL_RUNNING = 2000, 2, 200
@@ -245,8 +245,12 @@ class Operators:
         self.figures = {one.name: Figures() for one in CONTENDERS}
         self._clusters = 0
 
-    def speed(self) -> None:
-        """The floors, and 200 jobs of four; before that, on the same cluster, single jobs."""
+    def speed(self, *, equal: bool = False) -> None:
+        """The floors, and 200 jobs of four; before that, on the same cluster, single jobs.
+
+        `equal`: no program yields to the API server.
+        """
+        yielding = not equal
         for number in range(self.rounds):
             turn = f"operators, round {number + 1} of {self.rounds}"
             bare = [pod(f"job-{number}") for number in range(JOBS * REPLICAS)]
@@ -259,12 +263,12 @@ class Operators:
             ]
             for name, figures, straight, with_them in floors:
                 say(f"{turn}: {name}")
-                with self._cluster(crowded=True) as cluster:
+                with self._cluster(crowded=yielding) as cluster:
                     asyncio.run(self._straight(cluster, straight, with_them)).add_to(figures)
             for one in self.contenders:
                 say(f"{turn}: {one.name}")
                 figures = self.figures[one.name]
-                with self._cluster(crowded=True) as cluster, one.start(cluster) as operator:
+                with self._cluster(crowded=yielding) as cluster, one.start(cluster) as operator:
                     for _ in range(5):
                         figures.add("one_running_s", asyncio.run(self._one(cluster)))
                     before = operator.cpu()

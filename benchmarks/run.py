@@ -272,6 +272,10 @@ PARTS = {
     "notebook": Part("a notebook and `jupyter lab` by hand", job_part("notebook", JobBench.notebook)),
     "console": Part("the web console in a real browser", console_part),
     "operator": Part("operators on a real API server with fake nodes", operator_part("operator", speed_and_requests)),
+    "operator-equal": Part(
+        "the same with all programs at one priority",
+        operator_part("operator-equal", lambda bench: bench.speed(equal=True)),
+    ),
     "operator-memory": Part("their memory with many jobs", operator_part("operator-memory", Operators.memory)),
     "operator-large": Part("5,000 jobs on 500 fake nodes", operator_part("operator-large", Operators.large)),
 }

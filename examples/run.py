@@ -20,15 +20,15 @@ from pathlib import Path
 
 import yaml
 
-from danlu.cli import consolelink
 from danlu.client import Client
 from danlu.client.config import from_kubeconfig
 from danlu.client.http import HttpTransport
 from danlu.embedded.datadir import Running
+from danlu.embedded.settings import default_home
 from danlu.errors import ApiError, NotFound
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import CONFIG_MAP, EVENT, JOB, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
-from danlu.settings import default_home
+from danlu.standalone import consolelink
 
 NAMESPACE = "default"
 TRAINING_JOBS = tuple(

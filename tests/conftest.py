@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,17 +14,32 @@ import pytest
 from tests.cluster import target
 from tests.running import Danlu
 
-# These take a minute or more, most of them with few tests. One that began last would be waited for by all other workers
-# (scripts/test, which tells the slowest tests at its end). Those that train stand between those that mostly wait.
+# Those that take half a minute or more, the longest first: one that began last would be waited for by all other workers
+# (scripts/test tells the slowest tests at its end). Those that compute stand between those that mostly wait.
 LONGEST = (
-    "tests/browser/test_documents.py", "tests/e2e/test_kubernetes_suite.py", "tests/e2e/test_crash.py",
-    "tests/e2e/test_tensorstack_examples.py", "tests/e2e/test_seed_001.py", "tests/e2e/test_example_06.py",
-    "tests/kinds/test_served_embedded.py", "tests/e2e/test_ordinary_programs.py", "tests/browser/test_pages.py",
-    "tests/e2e/test_example_03.py", "tests/kinds/test_idle_embedded.py", "tests/e2e/test_make_train.py",
-    "tests/house/test_docs.py", "tests/e2e/test_example_05.py", "tests/kinds/test_jobs_embedded.py",
-    "tests/kinds/test_tensorstack_jobs_embedded.py", "tests/e2e/test_ordinary_user.py", "tests/e2e/test_fuzz.py",
-    "tests/attack/fuzz/test_seeds.py", "tests/attack/fuzz/test_rediscovery.py",
+    "tests/browser/test_documents.py", "tests/e2e/test_crash.py",
+    "tests/e2e/test_tensorstack_examples.py", "tests/conformance/test_workloads.py",
+    "tests/browser/test_pages.py", "tests/attack/test_poison.py",
+    "tests/e2e/test_example_06.py", "tests/attack/test_damage.py",
+    "tests/browser/test_new_kind.py", "tests/conformance/test_scheduling.py",
+    "tests/e2e/test_example_03.py", "tests/kinds/test_idle_embedded.py",
+    "tests/attack/test_sessions.py", "tests/attack/test_disk_full.py",
+    "tests/attack/fuzz/test_seeds.py", "tests/console/test_apps.py",
+    "tests/operator/install/test_install.py", "tests/conformance/test_objects.py",
+    "tests/attack/test_addresses.py", "tests/kinds/queue/test_queue_embedded.py",
+    "tests/e2e/test_make_train.py", "tests/operator/install/test_trouble.py",
+    "tests/e2e/test_seed_001.py", "tests/operator/test_on_kubernetes.py",
+    "tests/e2e/test_example_05.py", "tests/conformance/test_kubectl.py",
+    "tests/operator/install/test_other_ways.py", "tests/attack/test_datagrams.py",
+    "tests/kinds/test_served_embedded.py", "tests/conformance/test_jobs.py",
+    "tests/e2e/test_cli.py", "tests/conformance/test_pods.py",
+    "tests/kinds/test_jobs_embedded.py", "tests/console/test_cluster.py",
+    "tests/e2e/test_kubernetes_suite.py", "tests/e2e/test_ordinary_programs.py",
+    "tests/attack/test_bounds.py", "tests/e2e/test_ordinary_user.py",
 )  # fmt: skip
+
+
+os.environ["DANLU_LANG"] = "en"  # whatever whoever runs the tests speaks
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -72,7 +89,8 @@ def make_danlu(need_kubectl: None, tmp_path_factory: pytest.TempPathFactory) -> 
         return danlu
 
     yield make
-    for danlu in made:
-        danlu.command("down", check=False)
+    # Each waits for its pods to end: all at once, or a module with ten of them would wait ten times.
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        list(pool.map(lambda danlu: danlu.command("down", check=False), made))
     for folder in others:
         shutil.rmtree(folder, ignore_errors=True)

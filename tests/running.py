@@ -70,7 +70,7 @@ class Danlu:
     def environment(self) -> dict[str, str]:
         """As the user's shell would have it: no variables of whoever runs the tests beyond what programs need."""
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "XDG_CACHE_HOME") if name in os.environ}
-        found = {**kept, "HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig)}
+        found = {**kept, "HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig), "DANLU_LANG": "en"}
         if "XDG_CACHE_HOME" not in kept:
             found["XDG_CACHE_HOME"] = str(Path("~/.cache").expanduser())  # built environments are shared
         if self.user is not None:
@@ -83,6 +83,8 @@ class Danlu:
     def run(
         self, *words: str, stdin: str = "", check: bool = True, timeout: float = TIMEOUT
     ) -> subprocess.CompletedProcess[str]:
+        if self.user is not None:  # wherever this checkout lies: in root's home, others may not enter it
+            assert not any(str(ROOT) in word for word in words), f"another account may not read {words}"
         done: subprocess.CompletedProcess[str] = subprocess.run(
             words, input=stdin, capture_output=True, text=True, timeout=timeout, env=self.environment,
             cwd=self.home, **self._identity(),

@@ -65,7 +65,12 @@ def log_run() -> object | None:
     return wandb.init(project="basic-model-training", mode=os.environ.get("WANDB_MODE", "offline"), dir=str(OUTPUT))
 
 
-def train_epoch(model: nn.Module, loader: DataLoader[tuple[torch.Tensor, ...]], optimizer: torch.optim.Optimizer, device: torch.device) -> tuple[float, float]:
+def train_epoch(
+    model: nn.Module,
+    loader: DataLoader[tuple[torch.Tensor, ...]],
+    optimizer: torch.optim.Optimizer,
+    device: torch.device,
+) -> tuple[float, float]:
     criterion = nn.CrossEntropyLoss()
     total_loss, correct, total = 0.0, 0, 0
     for batch, (pictures, labels) in enumerate(loader):
@@ -96,7 +101,8 @@ def main() -> None:
         begun = time.monotonic()
         loss, accuracy = train_epoch(model, loader, optimizer, device)
         print(
-            f"Epoch {epoch}/{EPOCHS}: Loss={loss:.4f}, Accuracy={accuracy:.2f}% ({time.monotonic() - begun:.1f} s)", flush=True
+            f"Epoch {epoch}/{EPOCHS}: Loss={loss:.4f}, Accuracy={accuracy:.2f}% ({time.monotonic() - begun:.1f} s)",
+            flush=True,
         )
         # Written beside and moved, so that a model.pth that is there is always whole.
         torch.save(model.state_dict(), OUTPUT / "model.pth.new")

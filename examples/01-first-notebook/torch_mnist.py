@@ -33,11 +33,13 @@ def find_data(folder: Path = Path("data")) -> Path:
     return folder
 
 
-def load(folder: Path, images: str, labels: str) -> TensorDataset:
+def load(folder: Path, images: str, labels: str, most: int = 60000) -> TensorDataset:
     raw = (folder / images).read_bytes()
     _, count, rows, columns = struct.unpack(">IIII", raw[:16])
-    pictures = torch.frombuffer(bytearray(raw[16:]), dtype=torch.uint8).view(count, 1, rows, columns).float() / 255
-    answers = torch.frombuffer(bytearray((folder / labels).read_bytes()[8:]), dtype=torch.uint8).long()
+    count = min(count, most)
+    body = bytearray(raw[16 : 16 + count * rows * columns])
+    pictures = torch.frombuffer(body, dtype=torch.uint8).view(count, 1, rows, columns).float() / 255
+    answers = torch.frombuffer(bytearray((folder / labels).read_bytes()[8 : 8 + count]), dtype=torch.uint8).long()
     return TensorDataset((pictures - 0.1307) / 0.3081, answers)
 
 
@@ -50,7 +52,7 @@ model = nn.Sequential(
 ).to(device)  # fmt: skip
 optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
 folder = find_data()
-training = TensorDataset(*load(folder, FILES[0], FILES[1])[:PICTURES])
+training = load(folder, FILES[0], FILES[1], PICTURES)
 testing = load(folder, FILES[2], FILES[3])
 loader = DataLoader(training, batch_size=32, shuffle=True)
 
@@ -67,7 +69,7 @@ for epoch in range(1, EPOCHS + 1):
     with torch.no_grad():
         right = sum(
             int((model(pictures.to(device)).argmax(1) == answers.to(device)).sum())
-            for pictures, answers in DataLoader(testing, batch_size=1000)
+            for pictures, answers in DataLoader(testing, batch_size=250)
         )
     print(f"Epoch {epoch}/{EPOCHS} accuracy={right / len(testing):.4f}")
 

@@ -59,11 +59,13 @@ def find_data(folder: Path) -> Path:
     return folder
 
 
-def load(folder: Path, images: str, labels: str) -> TensorDataset:
+def load(folder: Path, images: str, labels: str, most: int = 60000) -> TensorDataset:
     raw = (folder / images).read_bytes()
     _, count, rows, columns = struct.unpack(">IIII", raw[:16])
-    pictures = torch.frombuffer(bytearray(raw[16:]), dtype=torch.uint8).view(count, 1, rows, columns).float() / 255
-    answers = torch.frombuffer(bytearray((folder / labels).read_bytes()[8:]), dtype=torch.uint8).long()
+    count = min(count, most)
+    body = bytearray(raw[16 : 16 + count * rows * columns])
+    pictures = torch.frombuffer(body, dtype=torch.uint8).view(count, 1, rows, columns).float() / 255
+    answers = torch.frombuffer(bytearray((folder / labels).read_bytes()[8 : 8 + count]), dtype=torch.uint8).long()
     return TensorDataset((pictures - 0.1307) / 0.3081, answers)
 
 
@@ -71,7 +73,7 @@ def load(folder: Path, images: str, labels: str) -> TensorDataset:
 def test(model: nn.Module, data: TensorDataset, device: torch.device) -> tuple[float, float]:
     model.eval()
     loss, correct = 0.0, 0
-    for pictures, answers in DataLoader(data, batch_size=1000):
+    for pictures, answers in DataLoader(data, batch_size=250):
         found = model(pictures.to(device))
         loss += F.cross_entropy(found, answers.to(device), reduction="sum").item()
         correct += int((found.argmax(1) == answers.to(device)).sum())
@@ -85,9 +87,7 @@ def train(options: argparse.Namespace, device: torch.device, rank: int, world: i
     folder = find_data(options.data)
     torch.manual_seed(1)
     model = DistributedDataParallel(Net().to(device))
-    training, testing = load(folder, FILES[0], FILES[1]), load(folder, FILES[2], FILES[3])
-    if options.pictures:
-        training = TensorDataset(*training[: options.pictures])
+    training, testing = load(folder, FILES[0], FILES[1], options.pictures), load(folder, FILES[2], FILES[3])
     sampler: DistributedSampler[TensorDataset] = DistributedSampler(training, seed=1)
     loader = DataLoader(training, batch_size=options.batch_size, sampler=sampler)
     optimizer = torch.optim.Adam(model.parameters(), lr=options.lr)
@@ -127,8 +127,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=int(os.environ.get("EPOCHS", "2")))
     parser.add_argument("--batch-size", type=int, default=32, help="of each process")
     parser.add_argument("--lr", type=float, default=0.001)
-    few = int(os.environ.get("PICTURES", "0"))
-    parser.add_argument("--pictures", type=int, default=few, help="train on that many only; 0: on all")
+    few = int(os.environ.get("PICTURES", "60000"))
+    parser.add_argument("--pictures", type=int, default=few, help="train on that many only")
     parser.add_argument("--log-interval", type=int, default=50)
     parser.add_argument("--backend", choices=("gloo", "nccl"), help="nccl where there are GPUs, else gloo")
     parser.add_argument("--no_cuda", action="store_true")

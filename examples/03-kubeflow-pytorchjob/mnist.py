@@ -1,1 +1,1 @@
-../../src/danlu/embedded/node/contents/pytorch_mnist.py
+../../src/danlu/environments/contents/pytorch_mnist.py

@@ -57,11 +57,13 @@ def find_data(folder: Path) -> Path:
     return folder
 
 
-def load(folder: Path, images: str, labels: str) -> Data:
+def load(folder: Path, images: str, labels: str, most: int = 60000) -> Data:
     raw = (folder / images).read_bytes()
     _, count, rows, columns = struct.unpack(">IIII", raw[:16])
-    pictures = torch.frombuffer(bytearray(raw[16:]), dtype=torch.uint8).view(count, 1, rows, columns).float() / 255
-    answers = torch.frombuffer(bytearray((folder / labels).read_bytes()[8:]), dtype=torch.uint8).long()
+    count = min(count, most)
+    body = bytearray(raw[16 : 16 + count * rows * columns])
+    pictures = torch.frombuffer(body, dtype=torch.uint8).view(count, 1, rows, columns).float() / 255
+    answers = torch.frombuffer(bytearray((folder / labels).read_bytes()[8 : 8 + count]), dtype=torch.uint8).long()
     return (pictures - 0.1307) / 0.3081, answers
 
 
@@ -118,7 +120,7 @@ def train(options: argparse.Namespace, data: Data, rank: int, world: int) -> nn.
 @torch.no_grad()
 def test(model: nn.Module, data: Data) -> float:
     model.eval()
-    batches = zip(data[0].split(1000), data[1].split(1000), strict=True)
+    batches = zip(data[0].split(250), data[1].split(250), strict=True)
     return sum(int((model(pictures).argmax(1) == answers).sum()) for pictures, answers in batches) / len(data[1])
 
 
@@ -144,15 +146,15 @@ def main() -> None:
         find_data(options.data)
     dist.barrier()  # one downloads, the others wait
     folder = find_data(options.data)
-    pictures, answers = load(folder, FILES[0], FILES[1])
-    model = train(options, (pictures[: options.pictures], answers[: options.pictures]), rank, world)
+    model = train(options, load(folder, FILES[0], FILES[1], options.pictures), rank, world)
     if rank == 0:
         accuracy = test(model, load(folder, FILES[2], FILES[3]))
         torch.save(model.state_dict(), options.save_path)
-        options.checkpoint.unlink(missing_ok=True)  # the next run begins anew
         print(f"{world} processes at the end, {time.monotonic() - begun:.1f} s, accuracy {accuracy:.4f}", flush=True)
         print(f"The model is in {options.save_path.resolve()}", flush=True)
-    dist.barrier()
+    dist.barrier()  # a process that is lost before here brings all others back to the checkpoint
+    if rank == 0:
+        options.checkpoint.unlink(missing_ok=True)  # the next run begins anew
     dist.destroy_process_group()
 
 

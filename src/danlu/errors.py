@@ -165,7 +165,12 @@ BY_REASON: dict[str, type[ApiError]] = {leaf.reason: leaf for leaf in ApiError._
 BY_CODE: dict[int, type[ApiError]] = {leaf.code: leaf for leaf in reversed(ApiError.__subclasses__())}
 
 
+LONGEST_MESSAGE = 32_768
+"""Characters of what a server said, for programs: as Kubernetes bounds the message of a condition, where it may end up.
+A refusal quotes what was refused, however long that is."""
+
+
 def from_status(code: int, body: dict[str, Any]) -> ApiError:
     """The exception for a Status that a server answered; the client's half of `ApiError.status`."""
     leaf = BY_REASON.get(body.get("reason", "")) or BY_CODE.get(code, ApiError)
-    return leaf(body.get("message") or f"the server answered {code}", body.get("details"))
+    return leaf((body.get("message") or f"the server answered {code}")[:LONGEST_MESSAGE], body.get("details"))

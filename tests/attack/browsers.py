@@ -15,12 +15,12 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from tests.browser.conftest import CHROMIUMS
+from tests.browser.chromium import launched
 
 FIREFOXES = ("firefox", "firefox-esr")
 WAIT_S = 60.0
@@ -40,7 +40,15 @@ class Tab(Protocol):
 
 
 class Web(Protocol):
+    """One person's browser: cookies, storage and workers of its own."""
+
     def new_tab(self) -> Tab: ...
+
+
+class Browser(Protocol):
+    """A program that runs. To start one takes seconds, to have another person at it none."""
+
+    def person(self) -> AbstractContextManager[Web]: ...
 
 
 # -- Chromium
@@ -71,7 +79,7 @@ def _not_interrupted(words: tuple[str, ...]) -> Iterator[None]:
         raise
 
 
-class _Chromium:
+class _ChromiumWeb:
     def __init__(self, context: Any) -> None:
         self._context = context
 
@@ -79,19 +87,23 @@ class _Chromium:
         return _ChromiumTab(self._context.new_page())
 
 
-@contextmanager
-def chromium() -> Iterator[Web]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: scripts/setup --dev")
-    path = next((found for name in CHROMIUMS if (found := shutil.which(name))), None)
-    if path is None:
-        pytest.skip(f"no Chromium on PATH ({', '.join(CHROMIUMS)})")
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses to run as root without
-        browser = playwright.chromium.launch(executable_path=path, args=flags)
+class _Chromium:
+    def __init__(self, browser: Any) -> None:
+        self._browser = browser
+
+    @contextmanager
+    def person(self) -> Iterator[Web]:
+        context = self._browser.new_context()
         try:
-            yield _Chromium(browser.new_context())
+            yield _ChromiumWeb(context)
         finally:
-            browser.close()
+            context.close()
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with launched() as browser:
+        yield _Chromium(browser)
 
 
 # -- Firefox
@@ -137,12 +149,27 @@ class _Firefox:
         found: dict[str, Any] = said["result"]
         return found
 
+    @contextmanager
+    def person(self) -> Iterator[Web]:
+        own = self.command("browser.createUserContext")["userContext"]
+        try:
+            yield _FirefoxWeb(self, own)
+        finally:
+            self.command("browser.removeUserContext", userContext=own)
+
+
+class _FirefoxWeb:
+    def __init__(self, firefox: _Firefox, user_context: str) -> None:
+        self._firefox = firefox
+        self._user_context = user_context
+
     def new_tab(self) -> Tab:
-        return _FirefoxTab(self, self.command("browsingContext.create", type="tab")["context"])
+        made = self._firefox.command("browsingContext.create", type="tab", userContext=self._user_context)
+        return _FirefoxTab(self._firefox, made["context"])
 
 
 @contextmanager
-def firefox() -> Iterator[Web]:
+def firefox() -> Iterator[Browser]:
     from websockets.sync.client import connect
 
     path = next((found for name in FIREFOXES if (found := shutil.which(name))), None)
@@ -160,13 +187,13 @@ def firefox() -> Iterator[Web]:
     watchdog.start()
     try:
         assert child.stderr is not None
-        found = next(
+        listening = next(
             (match for line in child.stderr if (match := re.search(r"BiDi listening on (ws://\S+)", line))), None
         )
         watchdog.cancel()
-        assert found, f"{path} ended and said nothing of WebDriver BiDi"
+        assert listening, f"{path} ended and said nothing of WebDriver BiDi"
         threading.Thread(target=child.stderr.read, daemon=True).start()  # or it would wait for somebody to read
-        with connect(f"{found[1]}/session", max_size=None) as socket:
+        with connect(f"{listening[1]}/session", max_size=None) as socket:
             yield _Firefox(socket)
     finally:
         watchdog.cancel()

@@ -68,6 +68,7 @@ async def new_person(cluster: Cluster) -> AsyncIterator[NewPerson]:
         answer = await admin.transport.request(
             "POST", path, [], {"content-type": "application/json"}, orjson.dumps(asked)
         )
+        assert isinstance(answer.body, bytes)
         token = orjson.loads(answer.body)["status"]["token"]
         return Person(f"system:serviceaccount:{namespace}:{name}", token, session, cluster.url)
 

@@ -17,13 +17,13 @@ from tests.attack.test_authorization import handshake
 from tests.running import Danlu
 
 from danlu.client.client import Client
-from danlu.embedded.apiserver.audit import log as audit_log
+from danlu.embedded.apiserver.audit import auditlog, events
+from danlu.embedded.apiserver.audit.auditpolicy import AuditPolicy, AuditPolicyError, Recording, parse, read_policy
 from danlu.embedded.apiserver.audit.events import Record, Stage
-from danlu.embedded.apiserver.audit.policy import Policy, PolicyError, Recording, parse, read_policy
 from danlu.embedded.apiserver.request import Query, User
 from danlu.embedded.apiserver.target import target_of
 from danlu.embedded.cluster import Cluster
-from danlu.settings import AuditSettings, ClusterSettings, RequestLimits
+from danlu.embedded.settings import AuditSettings, ClusterSettings, RequestLimits
 
 HEAD = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy"}
 A = "/api/v1/namespaces/a"
@@ -205,6 +205,38 @@ async def test_nobody_writes_lines_of_their_own(cluster: Cluster, new_person: Ne
     assert all(event["kind"] == "Event" and len(event["auditID"]) == 36 for event in events)
 
 
+@pytest.mark.parametrize("policy", [{**HEAD, "rules": [PARTS, {"level": "RequestResponse"}]}])
+async def test_an_answer_of_many_lines_is_on_record_in_one(cluster: Cluster, new_person: NewPerson) -> None:
+    mallory = await new_person()
+    meta = {"name": "m", "annotations": {"a": '\n{"kind":"Event","auditID":"forged"}\n'}}
+    await mallory.request("POST", f"{A}/configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+    await mallory.request("GET", f"{A}/configmaps?pretty=true")
+    (event,) = await lines(cluster, requestURI=f"{A}/configmaps?pretty=true", stage="ResponseComplete")
+    assert event["responseObject"]["items"][0]["metadata"]["name"] == "m"
+
+
+async def test_requests_wait_for_a_log_that_is_behind(
+    cluster: Cluster, new_person: NewPerson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log that forgot under load would invite load."""
+    mallory = await new_person()
+    goes_on, whole = threading.Event(), events.line
+
+    def line(stage: Stage) -> bytes:
+        assert goes_on.wait(30)
+        return whole(stage)
+
+    monkeypatch.setattr(auditlog, "line", line)
+    monkeypatch.setattr(auditlog, "MOST_WAITING_BYTES", 0)
+    assert (await mallory.request("GET", f"{A}/pods"))[0] == 200
+    behind = asyncio.create_task(mallory.request("GET", f"{A}/services"))
+    done, _ = await asyncio.wait({behind}, timeout=1)
+    assert not done
+    goes_on.set()
+    assert (await behind)[0] == 200
+    await lines(cluster, requestURI=f"{A}/services")
+
+
 @pytest.mark.parametrize("policy", [{**HEAD, "rules": [{"level": "Metadata", "verbs": ["delete"]}]}])
 async def test_what_no_rule_matches_is_not_recorded(cluster: Cluster, new_person: NewPerson) -> None:
     mallory = await new_person()
@@ -297,7 +329,7 @@ def test_what_a_rule_matches(rule: dict[str, Any], method: str, path: str, match
 
 
 def test_the_first_rule_decides_and_adds_to_the_policy() -> None:
-    rules = [{"level": "None", "users": ["eve"]}, {"level": "Metadata", "omitStages": ["Panic"]}]
+    rules: list[dict[str, Any]] = [{"level": "None", "users": ["eve"]}, {"level": "Metadata", "omitStages": ["Panic"]}]
     assert recording(rules, "GET", "/version").level == "None"
     found = recording(rules, "GET", "/", User("bob"), omitStages=["RequestReceived"], omitManagedFields=True)
     assert found == Recording("Metadata", frozenset(("Panic", "RequestReceived")), True)
@@ -331,21 +363,21 @@ def test_the_first_rule_decides_and_adds_to_the_policy() -> None:
     ],
 )
 def test_a_bad_policy_is_refused(changed: dict[str, Any], words: str) -> None:
-    with pytest.raises(PolicyError) as error:
+    with pytest.raises(AuditPolicyError) as error:
         parse({**POLICY, **changed})
     assert words in str(error.value)
 
 
 def test_a_policy_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match="cannot be read: No such file"):
+    with pytest.raises(AuditPolicyError, match="cannot be read: No such file"):
         read_policy(tmp_path / "none.yaml")
     (tmp_path / "bad.yaml").write_text("{")
-    with pytest.raises(PolicyError, match="is not YAML"):
+    with pytest.raises(AuditPolicyError, match="is not YAML"):
         read_policy(tmp_path / "bad.yaml")
-    assert isinstance(read_policy_of(tmp_path, POLICY), Policy)
+    assert isinstance(read_policy_of(tmp_path, POLICY), AuditPolicy)
 
 
-def read_policy_of(folder: Path, policy: dict[str, Any]) -> Policy:
+def read_policy_of(folder: Path, policy: dict[str, Any]) -> AuditPolicy:
     (folder / "policy.yaml").write_text(yaml.safe_dump(policy))
     return read_policy(folder / "policy.yaml")
 
@@ -363,7 +395,7 @@ def a_stage(number: int, size: int = 0) -> Stage:
 def test_the_log_is_bounded_and_in_order(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     path.write_text("from before\n")
-    log = audit_log.Log(path, 20_000, 3)
+    log = auditlog.Log(path, 20_000, 3)
     for number in range(500):
         log.put(a_stage(number, 100))
     log.close()
@@ -376,16 +408,16 @@ def test_the_log_is_bounded_and_in_order(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_refuses_does_not_end_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = audit_log.Log(tmp_path / "audit.log", 1 << 20, 3)
-    whole, refused = audit_log.RotatingFile.write, threading.Event()
+    log = auditlog.Log(tmp_path / "audit.log", 1 << 20, 3)
+    whole, refused = auditlog.RotatingFile.write, threading.Event()
 
-    def write(file: audit_log.RotatingFile, text: list[bytes]) -> None:
+    def write(file: auditlog.RotatingFile, text: list[bytes]) -> None:
         if not refused.is_set():
             refused.set()
             raise OSError(28, "No space left on device")
         whole(file, text)
 
-    monkeypatch.setattr(audit_log.RotatingFile, "write", write)
+    monkeypatch.setattr(auditlog.RotatingFile, "write", write)
     log.put(a_stage(1))
     assert refused.wait(30)
     log.put(a_stage(2))
@@ -393,19 +425,38 @@ def test_a_disk_that_refuses_does_not_end_the_log(tmp_path: Path, monkeypatch: p
     assert [json.loads(text)["auditID"] for text in (tmp_path / "audit.log").read_text().splitlines()] == ["id-2"]
 
 
-def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_log, "MOST_WAITING_BYTES", 50_000)
-    log = audit_log.Log(tmp_path / "audit.log", 1 << 20, 3)
-    held = a_stage(0)
-    held.answer = orjson.dumps("x" * 100_000)
+def test_a_line_that_cannot_be_made_does_not_end_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = events.line
+
+    def line(stage: Stage) -> bytes:
+        if stage.record.id == "id-1":
+            raise RuntimeError("nobody thought of that")
+        return whole(stage)
+
+    monkeypatch.setattr(auditlog, "line", line)
+    log = auditlog.Log(tmp_path / "audit.log", 1 << 20, 3)
+    for number in range(3):
+        log.put(a_stage(number))
+    log.close()
+    written = (tmp_path / "audit.log").read_text().splitlines()
+    assert [json.loads(text)["auditID"] for text in written] == ["id-0", "id-2"]
+
+
+@pytest.mark.parametrize(("most", "size"), [("MOST_WAITING_BYTES", 100_000), ("MOST_WAITING", 0)])
+def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: str, size: int) -> None:
+    monkeypatch.setattr(auditlog, most, 50_000 if size else 5)
+    log = auditlog.Log(tmp_path / "audit.log", 1 << 20, 3)
     goes_on = threading.Event()
 
     def line(_: Stage) -> bytes:
         assert goes_on.wait(30)
         return b"{}\n"
 
-    monkeypatch.setattr(audit_log, "line", line)
-    log.put(held)
+    monkeypatch.setattr(auditlog, "line", line)
+    for number in range(10):
+        held = a_stage(number)
+        held.answer = orjson.dumps("x" * size)
+        log.put(held)
     assert log.full
     goes_on.set()
     log.close()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.running import Api, Danlu
 
-from danlu.embedded.storage import SqliteJournal, Store, backup
+from danlu.embedded.storage import SqliteJournal, Store, backup, database
 from danlu.embedded.storage.backup import BackupError
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -141,6 +141,46 @@ async def test_any_flipped_bit_or_cut_in_a_backup_is_found_before_anything_is_to
         except BackupError:
             found += 1
     assert found > 45
+
+
+@pytest.mark.parametrize("name", ["../planted", "pki/../../planted", "/planted"])
+async def test_a_backup_with_files_for_other_places_is_refused(tmp_path: Path, name: str) -> None:
+    """Whole in every other way: somebody made it to be restored by somebody else."""
+    source = tmp_path / "data" / "store.db"
+    source.parent.mkdir()
+    await filled(source)
+    made = backup.make(source, tmp_path / "backup", "test", running=False)
+    members = {backup.STORE: database.build(tmp_path / "built.db", made.rows).read_bytes(), name: b"theirs"}
+    backup._write(tmp_path / "hostile", members, made, "test")
+    with pytest.raises(BackupError, match=f"'{name}' has no place in one"):
+        backup.read(tmp_path / "hostile")
+
+
+async def test_rows_that_were_damaged_before_they_came_into_a_backup_are_found(tmp_path: Path) -> None:
+    """All digests are right: the row itself is not what its seal says."""
+    source = tmp_path / "data" / "store.db"
+    source.parent.mkdir()
+    await filled(source)
+    made = backup.make(source, tmp_path / "backup", "test", running=False)
+    made.rows[7] = made.rows[7]._replace(object=b'{"metadata":{"name":"other"}}')
+    members = {backup.STORE: database.build(tmp_path / "built.db", made.rows).read_bytes()}
+    backup._write(tmp_path / "broken", members, made, "test")
+    with pytest.raises(BackupError, match="its rows do not fit their seals"):
+        backup.read(tmp_path / "broken")
+
+
+async def test_a_manifest_that_was_changed_is_refused(tmp_path: Path) -> None:
+    """Well-formed, with nothing in it that does not fit: by the date alone a restore would give revisions out twice."""
+    source = tmp_path / "data" / "store.db"
+    source.parent.mkdir()
+    await filled(source)
+    made = backup.make(source, tmp_path / "backup", "test", running=False)
+    whole = (tmp_path / "backup").read_bytes()
+    assert whole.count(f'"created": {made.created}'.encode()) == 1
+    later = f'"created": {str(made.created)[::-1].replace(".", "9")[: len(str(made.created))]}'
+    (tmp_path / "changed").write_bytes(whole.replace(f'"created": {made.created}'.encode(), later.encode()))
+    with pytest.raises(BackupError, match="its manifest does not fit its checksum"):
+        backup.read(tmp_path / "changed")
 
 
 async def test_secrets_of_a_backup_without_keys_need_the_key_file(tmp_path: Path) -> None:

@@ -19,19 +19,20 @@ from cryptography import x509
 
 from danlu.client.client import Client
 from danlu.embedded import cluster as clusters
-from danlu.embedded.apiserver.auth import certificates, tokens
-from danlu.embedded.apiserver.auth.certificates import DAY, Certificates
+from danlu.embedded.apiserver.auth import certificateauthority, tokens
+from danlu.embedded.apiserver.auth.certificateauthority import DAY, Certificates
 from danlu.embedded.cluster import Cluster
-from danlu.embedded.node import members, podworker, volumefiles
 from danlu.embedded.node.agent import Agent
-from danlu.embedded.node.members import Member
+from danlu.embedded.node.pods import localpod, members, podworker, starter, termination
+from danlu.embedded.node.pods.members import Member
+from danlu.embedded.node.pods.podstatus import Ended
 from danlu.embedded.node.settings import NodeSettings
-from danlu.embedded.node.status import Ended
+from danlu.embedded.node.volumes import volumefiles
+from danlu.embedded.settings import ClusterSettings, NodeShare
 from danlu.errors import ApiError
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CONFIG_MAP, NODE, POD, SECRET, SERVICE_ACCOUNT
 from danlu.runtime import Controller, Outcome, Request
-from danlu.settings import ClusterSettings, NodeShare
 
 YEAR = 365 * DAY
 # Seconds by which the clock was wrong: ahead or behind by years, at its very beginning, near the end of all dates.
@@ -43,7 +44,7 @@ WRONG = {
     "1970": 5 - time.time(),
     "9990": 253402300799 - 9 * YEAR - time.time(),
 }
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 
 
 class Clock:
@@ -58,7 +59,7 @@ class Clock:
 
 
 async def until(what: str, look: Callable[[], Awaitable[Any]]) -> Any:
-    ends, problem = time.monotonic() + PATIENCE_S, None
+    ends, problem = time.monotonic() + TIMEOUT_S, None
     while time.monotonic() < ends:
         try:
             if found := await look():
@@ -95,7 +96,7 @@ async def test_a_first_start_with_a_wrong_clock_is_mended_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong_by: float
 ) -> None:
     settings = ClusterSettings(data_dir=tmp_path / "danlu", port=0, run_controllers=False, run_node=False)
-    clock = Clock(monkeypatch, certificates)
+    clock = Clock(monkeypatch, certificateauthority)
     clock.wrong_by = wrong_by
     first = Cluster(settings)
     await first.start()
@@ -108,7 +109,7 @@ async def test_a_first_start_with_a_wrong_clock_is_mended_by_the_next(
         assert await ask(second) == 200
         for path in (tmp_path / "danlu/pki").glob("*.crt"):
             begins, ends = dates(path)
-            assert begins < time.time() < ends - certificates.RENEW_BEFORE, path
+            assert begins < time.time() < ends - certificateauthority.RENEW_BEFORE, path
         assert second.certificates.authority.key.read_bytes() == authority_key
     finally:
         await second.stop()
@@ -119,7 +120,7 @@ async def test_a_clock_that_is_set_while_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong_by: float
 ) -> None:
     monkeypatch.setattr(clusters, "CERTIFICATES_EVERY_S", 0.05)
-    clock = Clock(monkeypatch, certificates)
+    clock = Clock(monkeypatch, certificateauthority)
     clock.wrong_by = wrong_by
     cluster = Cluster(ClusterSettings(data_dir=tmp_path / "danlu", port=0, run_node=False))
     await cluster.start()
@@ -143,7 +144,7 @@ async def test_a_clock_that_is_set_while_it_runs(
 
 
 def test_a_clock_that_is_wrong_by_a_time_zone_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch, certificates)
+    clock = Clock(monkeypatch, certificateauthority)
     clock.wrong_by = 14 * 3600
     Certificates(tmp_path).ensure_server()
     made = (tmp_path / "server.crt").read_bytes()
@@ -154,7 +155,7 @@ def test_a_clock_that_is_wrong_by_a_time_zone_costs_nothing(tmp_path: Path, monk
 
 def test_an_index_that_knows_only_the_end_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Danlu 0.1.0 wrote it, on a machine whose clock was ahead."""
-    clock = Clock(monkeypatch, certificates)
+    clock = Clock(monkeypatch, certificateauthority)
     clock.wrong_by = 3 * YEAR
     Certificates(tmp_path).ensure_server()
     index = json.loads((tmp_path / "pki.json").read_text())
@@ -187,7 +188,7 @@ def test_what_the_authority_signed_holds_when_it_is_made_again(tmp_path: Path, m
     shake(str(old[0]), Certificates(tmp_path).ensure_server(), person)
 
 
-def shake(trusted: str, server: certificates.KeyPair, person: certificates.KeyPair) -> None:
+def shake(trusted: str, server: certificateauthority.KeyPair, person: certificateauthority.KeyPair) -> None:
     server_side, client_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cafile=trusted)
     server_side.load_cert_chain(server.certificate, server.key)
     server_side.load_verify_locations(server.certificate.with_name("ca.crt"))
@@ -218,7 +219,7 @@ async def test_pods_get_another_token_when_the_clock_was_set(
     await client.create(SERVICE_ACCOUNT, {"metadata": {"name": "default", "namespace": "default"}})
     spec = {"containers": [{"name": "c", "image": "i"}], "automountServiceAccountToken": False}
     pod = await client.create(POD, {"metadata": {"name": "p", "namespace": "default"}, "spec": spec}, "default")
-    held = volumefiles.Tokens(pod, SimpleNamespace(client=client))  # type: ignore[arg-type]
+    held = volumefiles.PodTokens(pod, SimpleNamespace(client=client))
     accounts = cluster.server.authenticator.accounts
     first = await held.token("", 3600)
     assert await held.token("", 3600) == first
@@ -279,7 +280,7 @@ async def test_a_container_that_failed_is_started_again_in_time(monkeypatch: pyt
 async def test_a_pods_deadline_counts_time_and_not_the_clock(
     cluster: Cluster, client: Client, monkeypatch: pytest.MonkeyPatch, jump: float
 ) -> None:
-    clock = Clock(monkeypatch, podworker)
+    clock = Clock(monkeypatch, podworker, localpod, starter, termination)
     agent = Agent(client, cluster.directory.root, shares=[NodeShare("n1")])
     await agent.start()
     try:

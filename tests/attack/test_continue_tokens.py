@@ -10,7 +10,7 @@ import pytest
 from tests.attack.conftest import NewPerson, Person
 
 from danlu.client.client import Client
-from danlu.embedded.apiserver import paging
+from danlu.embedded.apiserver import pagination
 from danlu.embedded.cluster import Cluster
 from danlu.embedded.storage import Stored
 from danlu.meta.wellknown import CONFIG_MAP, NAMESPACE, SECRET
@@ -145,7 +145,7 @@ async def test_a_late_token_goes_on_in_its_own_list_only(
     await fill(client, "a")
     await fill(client, "b")
     token = await first_page(mallory, f"{A}/secrets", "&labelSelector=half%3D0")
-    monkeypatch.setattr(paging, "SNAPSHOT_SECONDS", -1.0)
+    monkeypatch.setattr(pagination, "SNAPSHOT_SECONDS", -1.0)
     path = f"{A}/secrets?labelSelector=half%3D0"
     status, answer = await mallory.request("GET", f"{path}&continue={token}")
     assert (status, answer["reason"]) == (410, "Expired")
@@ -163,9 +163,9 @@ async def test_a_token_outlives_a_restart(cluster: Cluster, client: Client, new_
     mallory = await new_person()
     await fill(client, "a")
     token = await first_page(mallory, f"{A}/secrets")
-    key = paging.read_key(cluster.certificates.directory / "continue.secret")
+    key = pagination.read_key(cluster.certificates.directory / "continue.secret")
     assert (cluster.certificates.directory / "continue.secret").stat().st_mode & 0o777 == 0o600
-    cluster.server.page_tokens, cluster.server.snapshots = paging.Tokens(key), paging.Snapshots()
+    cluster.server.page_tokens, cluster.server.snapshots = pagination.ContinueTokens(key), pagination.Snapshots()
     assert (await mallory.request("GET", f"{A}/secrets?continue={token}"))[0] == 410
 
 
@@ -176,14 +176,14 @@ def some(count: int, size: int = 1000) -> list[Stored]:
     return [Stored("secrets", "a", f"s-{number:06}", 1, b"x" * size) for number in range(count)]
 
 
-def asked(user: str, namespace: str = "a") -> paging.Asked:
-    return paging.Asked(user, "", "secrets", namespace, "", "")
+def asked(user: str, namespace: str = "a") -> pagination.PageRequest:
+    return pagination.PageRequest(user, "", "secrets", namespace, "", "")
 
 
 def test_nobody_pushes_out_the_lists_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "MOST_BYTES", 100_000)
-    monkeypatch.setattr(paging, "MOST_BYTES_OF_ONE", 60_000)
-    snapshots = paging.Snapshots()
+    monkeypatch.setattr(pagination, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(pagination, "MOST_BYTES_OF_ONE", 60_000)
+    snapshots = pagination.Snapshots()
     snapshots.keep(asked("alice"), 1, some(20))
     for revision in range(2, 200):
         snapshots.keep(asked("mallory"), revision, some(10))
@@ -196,8 +196,8 @@ def test_nobody_pushes_out_the_lists_of_others(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_many_callers_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "MOST_BYTES", 100_000)
-    snapshots = paging.Snapshots()
+    monkeypatch.setattr(pagination, "MOST_BYTES", 100_000)
+    snapshots = pagination.Snapshots()
     for number in range(50):
         snapshots.keep(asked(f"user-{number}"), 1, some(5))
     kept = [number for number in range(50) if snapshots.find(asked(f"user-{number}"), 1) is not None]
@@ -207,15 +207,15 @@ def test_many_callers_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_one_caller_has_so_many_lists() -> None:
-    snapshots = paging.Snapshots()
+    snapshots = pagination.Snapshots()
     for revision in range(1, 200):
         snapshots.keep(asked("mallory"), revision, some(1, 10))
     kept = [revision for revision in range(200) if snapshots.find(asked("mallory"), revision) is not None]
-    assert kept == list(range(200 - paging.MOST_OF_ONE, 200))
+    assert kept == list(range(200 - pagination.MOST_OF_ONE, 200))
 
 
 def test_a_list_that_is_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "MOST_BYTES_OF_ONE", 50_000)
-    snapshots = paging.Snapshots()
+    monkeypatch.setattr(pagination, "MOST_BYTES_OF_ONE", 50_000)
+    snapshots = pagination.Snapshots()
     snapshots.keep(asked("mallory"), 1, some(100))
     assert snapshots.find(asked("mallory"), 1) is None

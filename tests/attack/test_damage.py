@@ -22,10 +22,10 @@ from tests.torture.damages import campaign
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
 from danlu.embedded.damage import summary
+from danlu.embedded.settings import ClusterSettings
 from danlu.embedded.storage import DataDirectoryError, Finding, Quarantine, SqliteJournal, Store
 from danlu.errors import AlreadyExists, InternalError
 from danlu.meta.wellknown import CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, EVENT, NAMESPACE, SERVICE, SERVICE_ACCOUNT
-from danlu.settings import ClusterSettings
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -283,20 +283,27 @@ def test_a_damaged_log_is_told_and_the_server_runs(make_danlu: Callable[..., Dan
     log = danlu.data / "store.db-wal"
     # What the start wrote has gone into the database; what follows is in the log alone.
     danlu.wait("a checkpoint", lambda: log.stat().st_size == 0)
-    api = Api(danlu.kubeconfig)
-    acknowledged = []
-    for number in range(30):
-        status, answer = api.request("POST", CONFIG_MAPS, {"metadata": {"name": f"w{number:02}"}})
-        assert status == 201
-        acknowledged.append(int(answer["metadata"]["resourceVersion"]))
-    danlu.kill()
-    data = log.read_bytes()
-    log.write_bytes(data[: len(data) // 2])
+    acknowledged: list[int] = []
+    sizes: list[int] = []  # of the log: what was written after the tenth is to go
+    while not sizes or log.stat().st_size < sizes[-1]:  # put into the database before the kill
+        if sizes:
+            danlu.up()
+        sizes.clear()
+        api = Api(danlu.kubeconfig)
+        while len(sizes) < 30:
+            status, answer = api.request("POST", CONFIG_MAPS, {"metadata": {"name": f"w{len(acknowledged):02}"}})
+            assert status == 201
+            acknowledged.append(int(answer["metadata"]["resourceVersion"]))
+            sizes.append(log.stat().st_size)
+            if sizes != sorted(sizes):  # put into the database meanwhile, and begun anew
+                sizes.clear()
+        danlu.kill()
+    os.truncate(log, sizes[10])
     danlu.up()
     api = Api(danlu.kubeconfig)
     _, listed = api.request("GET", CONFIG_MAPS)
     there = {item["metadata"]["name"] for item in listed["items"]}
-    gone = [f"w{number:02}" for number in range(30) if f"w{number:02}" not in there]
+    gone = [f"w{number:02}" for number in range(len(acknowledged)) if f"w{number:02}" not in there]
     said = danlu.command("status").stdout
     assert gone, "the cut was behind the last write"
     assert "acknowledged writes lost" in said

@@ -19,13 +19,18 @@ from tests.running import Danlu
 from danlu.client.client import Client
 from danlu.embedded import private_files
 from danlu.embedded.cluster import Cluster
-from danlu.embedded.node import atomicfiles, launch, logs, machine, reclaim
+from danlu.embedded.node import machine
+from danlu.embedded.node.logs import logfiles
+from danlu.embedded.node.pods import launch
+from danlu.embedded.node.pressure import diskreclaim
 from danlu.embedded.node.settings import NodeSettings
+from danlu.embedded.node.volumes import atomicfiles
+from danlu.embedded.settings import ClusterSettings, SpaceSettings
 from danlu.embedded.storage import Space, SqliteJournal, Store, space
+from danlu.environments.catalogue import Catalogue
 from danlu.errors import InsufficientStorage
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CONFIG_MAP, NAMESPACE, SECRET
-from danlu.settings import ClusterSettings, SpaceSettings
 
 MIB = 1 << 20
 EXCEEDED = "etcdserver: mvcc: database space exceeded"
@@ -319,6 +324,11 @@ async def test_an_alarm_has_no_way_around_it(tmp_path: Path, room: Space) -> Non
                 continue
     after = sum(len(s.raw) for name in store.resources() for s in store.scan(name))
     assert after - before < space.GRACE_BYTES + space.OBJECT_GRACE + space.GRACE_EVENTS * space.SMALL_GROWTH
+    # With all grace used up: what grows by nothing, what begins to be deleted, and deletes.
+    kept = store.latest("things", "default", "a")
+    assert kept is not None
+    await store.put("things", {**kept.obj, "metadata": {**kept.obj["metadata"], "note": "y" * 1000}})
+    await store.put("things", thing("c", note="x" * 1000, **deleting))
     await store.delete("things", thing("b"))
     await store.close()
 
@@ -459,7 +469,7 @@ def test_a_small_file_is_old_or_new(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         if fails == "write":
             patched.setattr(private_files, "open", lambda *_, **__: full(), raising=False)
         else:
-            patched.setattr(private_files.os, fails, full)
+            patched.setattr(os, fails, full)
         with pytest.raises(OSError, match="No space left") as problem:
             private_files.write(path, b"new")
         assert private_files.is_full(problem.value)
@@ -495,7 +505,7 @@ def test_small_files_on_a_full_disk(disk: Disk) -> None:
 def test_a_log_begins_and_goes_on_when_there_is_room(disk: Disk) -> None:
     disk.fill()
     path = str(disk.path / "logs/c/0.log")
-    writer = logs.LogWriter(path)
+    writer = logfiles.LogWriter(path)
     writer.write("stdout", b"lost\n")
     disk.free()
     writer.write("stdout", b"kept\n")
@@ -515,11 +525,11 @@ def test_a_log_begins_and_goes_on_when_there_is_room(disk: Disk) -> None:
 
 def test_a_log_is_bounded_by_files_and_by_the_disk(tmp_path: Path) -> None:
     path = str(tmp_path / "0.log")
-    writer = logs.LogWriter(path, 10_000, 50_000)
+    writer = logfiles.LogWriter(path, 10_000, 50_000)
     for number in range(20_000):
         writer.write("stdout", b"line %d\n" % number)
     writer.close()
-    assert len(logs.segments(path)) == 5
+    assert len(logfiles.segments(path)) == 5
     assert sum(file.stat().st_size for file in tmp_path.glob("*.log*") if file.suffix != ".idx") <= 50_000
     settings = NodeSettings()
     assert launch.log_limits(settings, machine.Disk(1 << 40, 1 << 39, 0, 0)) == [10 * MIB, 1000 * MIB]
@@ -556,7 +566,7 @@ def test_the_order_in_which_space_is_taken(tmp_path: Path) -> None:
     (tmp_path / "images.yaml").write_text(f"images: [{{files: {{/a: {tmp_path}/images/used/f}}}}]\n")
     before = left(tmp_path)
     taken = []
-    for step in reclaim.STEPS:
+    for step in diskreclaim.steps(Catalogue(tmp_path)):
         step.take(tmp_path, {"ended"})
         taken.append(before - left(tmp_path))
         before = left(tmp_path)
@@ -579,14 +589,14 @@ def test_logs_are_bounded_in_all(tmp_path: Path) -> None:
         for path in (tmp_path / "pods" / uid / "logs").rglob("*.log*"):
             os.utime(path, (time.time(), 1000 + age))
     size = sum(
-        p.stat().st_blocks * 512 for p in tmp_path.rglob("*") if p.is_file() and reclaim.SEGMENT.fullmatch(p.name)
+        p.stat().st_blocks * 512 for p in tmp_path.rglob("*") if p.is_file() and diskreclaim.SEGMENT.fullmatch(p.name)
     )
     ended = {"older", "newer"}
-    assert reclaim.bound_logs(tmp_path, size, ended) == 0
-    assert reclaim.bound_logs(tmp_path, size * 2 // 3, ended) > 0
+    assert diskreclaim.bound_logs(tmp_path, size, ended) == 0
+    assert diskreclaim.bound_logs(tmp_path, size * 2 // 3, ended) > 0
     assert not list((tmp_path / "pods/older/logs").rglob("*.log*"))
     assert len(list((tmp_path / "pods/newer/logs").rglob("*.log*"))) == 8
-    reclaim.bound_logs(tmp_path, 0, ended)
+    diskreclaim.bound_logs(tmp_path, 0, ended)
     assert sorted(p.name for p in (tmp_path / "pods/running/logs/c").iterdir()) == [
         "0.log.1", "0.log.1.idx", "1.log.1", "1.log.1.idx",
     ]  # fmt: skip

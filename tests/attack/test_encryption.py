@@ -16,12 +16,12 @@ import pytest
 from tests.running import Danlu
 
 from danlu.embedded.cluster import Cluster
+from danlu.embedded.settings import ClusterSettings
 from danlu.embedded.storage import DataDirectoryError, SqliteJournal, Store, recovery
 from danlu.embedded.storage.encryption import Keyring
 from danlu.embedded.storage.quarantine import OBJECT
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import SECRET
-from danlu.settings import ClusterSettings
 
 WORD = "Xyzzy-Plugh-4711"
 ENCODED = base64.b64encode(WORD.encode()).decode()
@@ -86,12 +86,12 @@ async def test_a_row_cannot_stand_for_another(path: Path, column: str) -> None:
     await store.close()
     database = sqlite3.connect(path)
     rows = [Row(*row) for row in database.execute("SELECT * FROM log ORDER BY revision")]
-    moved = {"name": "theirs", "namespace": "default", "resource": "configmaps", "revision": mine.revision + 5}[column]
-    rows[0] = rows[0]._replace(**{column: moved})
+    moved: Any = {"name": "theirs", "namespace": "default", "resource": "configmaps", "revision": mine.revision + 5}
+    rows[0] = rows[0]._replace(**{column: moved[column]})
     ledger = Ledger()
     forged = []
     for row in sorted(rows):
-        new, ledger = sealed(ledger, *row[:6])
+        new, ledger = sealed(ledger, row[:6])
         forged.append(new)
     database.execute("DELETE FROM log")
     database.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", forged)
@@ -180,10 +180,8 @@ async def test_a_rotation_that_is_interrupted_is_finished_by_the_next_start(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    if step == "COMMIT":
-        monkeypatch.setattr(Keyring, "stored", interrupted)
-    else:
-        monkeypatch.setattr(*((recovery, "scrub") if step == "scrub" else (Keyring, "drop_older")), interrupted)
+    place, name = {"COMMIT": (Keyring, "stored"), "scrub": (recovery, "scrub")}.get(step, (Keyring, "drop_older"))
+    monkeypatch.setattr(place, name, interrupted)
     with pytest.raises(KeyboardInterrupt):
         SqliteJournal(path)
     monkeypatch.undo()

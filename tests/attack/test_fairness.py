@@ -7,7 +7,7 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,8 +16,9 @@ from tests.attack.conftest import NewPerson, Person
 from danlu.client.client import Client
 from danlu.embedded.apiserver.app import App
 from danlu.embedded.cluster import Cluster
+from danlu.embedded.settings import ClusterSettings, RequestLimits
 from danlu.meta.wellknown import CONFIG_MAP
-from danlu.settings import ClusterSettings, RequestLimits
+from danlu.net import listener
 
 WORDS = "Too many requests, please try again later."
 A = "/api/v1/namespaces/a"
@@ -164,7 +165,7 @@ async def test_who_does_not_read_keeps_the_seat(cluster: Cluster, client: Client
     async with contextlib.AsyncExitStack() as stack:
         for number in range(2):
             _, writer = await stack.enter_async_context(connection(mallory))
-            writer.transport.pause_reading()
+            cast(asyncio.Transport, writer.transport).pause_reading()
             writer.write(head(mallory, "GET", f"{A}/configmaps"))
             await until(lambda held=number + 1: cluster.server.fairness._seats >= held)
         await asyncio.sleep(0.2)
@@ -192,9 +193,15 @@ async def test_administrators_wait_for_nobody(cluster: Cluster, client: Client, 
         certificates = cluster.directory.certificates
         context = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
         context.load_cert_chain(certificates / "admin.crt", certificates / "admin.key")
+        parts = urlsplit(cluster.url)
+        for _ in range(3):  # more than others may have at once
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port, ssl=context)
+            stack.callback(writer.close)
+            writer.write(f"POST {A}/configmaps HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n".encode())
         for _ in range(20):
             async with mallory.session.get(f"{cluster.url}{A}/pods", ssl=context) as answer:
                 assert answer.status == 200
+        assert cluster.server.fairness._waiting == 0
 
 
 # -- streams
@@ -229,7 +236,10 @@ async def test_streams_are_bounded_for_each_user(cluster: Cluster, new_person: N
 
 
 @pytest.mark.parametrize("limits", [RequestLimits(connections=6)])
-async def test_idle_connections_keep_nobody_out(cluster: Cluster, new_person: NewPerson) -> None:
+async def test_idle_connections_keep_nobody_out(
+    cluster: Cluster, new_person: NewPerson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener, "HEAD_S", 10_000.0)  # nobody goes by himself
     mallory = await new_person()
     async with contextlib.AsyncExitStack() as stack:
         busy, writer = await stack.enter_async_context(connection(mallory))

@@ -19,8 +19,9 @@ from tests.running import ORDINARY, Danlu, ordinary_python
 
 from danlu.embedded import permissions, private_files
 from danlu.embedded.datadir import DataDirectory
-from danlu.embedded.node import memory_volumes, wire
-from danlu.embedded.node.processes import connect
+from danlu.embedded.node.sandbox import wire
+from danlu.embedded.node.sandbox.processes import connect
+from danlu.embedded.node.volumes import memory_volumes
 from danlu.embedded.storage import DataDirectoryError
 
 INTRUDER = ORDINARY + 1
@@ -145,10 +146,43 @@ def test_another_account_gets_at_nothing(place: Path, need_kubectl: None, owner:
             assert any(path.endswith("/" + wanted) for path in paths), wanted
         assert any(path.startswith("/dev/shm/") and path.endswith("/memory/secret") for path in paths)
         assert intrude(paths, owner) == []
+        assert_shim_hangs_up(danlu.data)
         danlu.kubectl("delete", "pod", "worker", "--wait")
         danlu.wait("its memory to be freed", lambda: not any(folder.exists() for folder in memory))
     finally:
         danlu.down()
+
+
+# Runs as the intruder: what somebody else's shim answers, b"" when it hangs up.
+ASKING_A_SHIM = """
+import socket, sys
+shim = socket.socket(socket.AF_UNIX)
+shim.settimeout(30)
+shim.connect(sys.argv[1])
+try:
+    shim.sendall(b'{"op":"watch"}\\n')
+    print(shim.recv(100))
+except ConnectionError:
+    print(b"")
+"""
+
+
+def assert_shim_hangs_up(data: Path) -> None:
+    """Folders that were closed are the first lock. With all of them open, the second one holds."""
+    (shim,) = data.glob("pods/*/containers/main/*/shim.sock")
+    on_the_way = [shim, *(folder for folder in shim.parents if folder.is_relative_to(data))]
+    before = {path: mode(path) for path in on_the_way}
+    for path in on_the_way:
+        path.chmod(0o777)
+    try:
+        words = [ordinary_python(), "-c", ASKING_A_SHIM, str(shim)]
+        done = subprocess.run(
+            words, capture_output=True, text=True, user=INTRUDER, group=INTRUDER, extra_groups=[], cwd="/", timeout=60
+        )
+    finally:
+        for path, bits in before.items():
+            path.chmod(bits)
+    assert (done.stdout, done.stderr) == ("b''\n", "")
 
 
 def _security(owner: int) -> dict[str, int]:
@@ -340,6 +374,26 @@ def test_files_are_not_written_through_links(place: Path) -> None:
     assert (place / "kubeconfig").read_text() == "new"
     assert mode(place / "kubeconfig") == 0o600
     assert sorted(os.listdir(place)) == ["kubeconfig", "precious"]
+
+
+def test_a_link_that_is_put_there_in_the_last_moment_is_not_written_through(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the removal of what was there and the opening: whoever may write to the folder has the time."""
+    precious = place / "precious"
+    precious.write_text("mine")
+    partial = place / f".kubeconfig.{os.getpid()}.new"
+
+    def plant(path: str) -> None:
+        assert path == str(partial)
+        partial.symlink_to(precious)
+        raise FileNotFoundError
+
+    monkeypatch.setattr(os, "unlink", plant)
+    with pytest.raises(FileExistsError):
+        private_files.write(place / "kubeconfig", b"new")
+    monkeypatch.undo()
+    assert precious.read_text() == "mine"
 
 
 def test_what_danlu_makes_is_closed_from_its_first_moment(place: Path) -> None:

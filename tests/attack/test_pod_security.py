@@ -15,9 +15,9 @@ import yaml
 from tests.attack.conftest import NewPerson, Person
 
 from danlu import errors
-from danlu.cli.platform import start_platform
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
+from danlu.embedded.settings import ClusterSettings, PodSecuritySettings
 from danlu.kinds.project.schema import PROJECT
 from danlu.meta.kind import Object
 from danlu.meta.podsecurity import BASELINE, LevelVersion, detailed, evaluate
@@ -31,12 +31,12 @@ from danlu.meta.wellknown import (
     POD,
     REPLICA_SET,
 )
-from danlu.settings import ClusterSettings, PodSecuritySettings
+from danlu.standalone.embeddedplatform import start_platform
 
 ROOT = Path(__file__).parent.parent.parent
 ENFORCE = "pod-security.kubernetes.io/enforce"
 WAIT_S = 60.0
-HOST_PATH = {"volumes": [{"name": "v", "hostPath": {"path": "/var/log"}}]}
+HOST_PATH: dict[str, Any] = {"volumes": [{"name": "v", "hostPath": {"path": "/var/log"}}]}
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ async def _warnings(
     headers = {"authorization": f"Bearer {person.token}", "content-type": content_type}
     data = orjson.dumps(body)
     async with person.session.request(method, person.url + path, data=data, headers=headers) as answer:
-        assert answer.status in (200, 201), await answer.text()
+        assert answer.status == (201 if method == "POST" else 200), await answer.text()
         said = answer.headers.get("warning", "")
     return [text.replace('\\"', '"') for text in re.findall(r'299 - "((?:[^"\\]|\\.)*)"', said)]
 
@@ -273,7 +273,7 @@ async def test_no_pod_is_given_the_data_directory(client: Client, cluster: Clust
     made = pod("x", "default", volumes=[{"name": "v", "hostPath": {"path": path}}])
     with pytest.raises((errors.Forbidden, errors.Invalid)) as refused:
         await client.create(POD, made)
-    assert "data directory" in refused.value.message or "must not contain '..'" in refused.value.message
+    assert ("must not contain '..'" if "detour" in which else "data directory") in refused.value.message
 
 
 @pytest.mark.parametrize("kind", ["hostPath", "local"])

@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 import yaml
+from tests.house.tree import ROOT
 
 from danlu import errors
-from danlu.cli import status
-from danlu.cli.platform import start_platform
+from danlu.cli.local import status
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
-from danlu.embedded.controllers import pods as states
+from danlu.embedded.controllers._shared import podcontrol as states
+from danlu.embedded.datadir import DataDirectory
+from danlu.embedded.settings import ClusterSettings
 from danlu.kinds import registry
 from danlu.kinds._training.job import MOST_REPLICAS, MOST_TENSORFLOW_REPLICAS
 from danlu.meta import objects
 from danlu.meta.kind import Kind, Object
+from danlu.meta.said import ANNOTATION
 from danlu.meta.wellknown import (
     CONFIG_MAP,
     DEPLOYMENT,
@@ -40,7 +45,7 @@ from danlu.meta.wellknown import (
     VALIDATING_POLICY_BINDING,
 )
 from danlu.runtime.manager import Manager
-from danlu.settings import ClusterSettings
+from danlu.standalone.embeddedplatform import start_platform
 
 BILLION = 1_000_000_000
 LARGEST_INT32, LARGEST_INT64 = 2**31 - 1, 2**63 - 1
@@ -185,8 +190,9 @@ async def test_quantities_that_would_fill_the_memory_are_refused(client: Client,
 
 
 async def test_a_cluster_and_a_namespace_hold_so_many_pods(tmp_path: Any) -> None:
-    limits = {"max_pods": 30, "max_pods_per_namespace": 20}
-    settings = ClusterSettings(data_dir=tmp_path / "small", port=0, run_node=False, **limits)
+    settings = ClusterSettings(
+        data_dir=tmp_path / "small", port=0, run_node=False, max_pods=30, max_pods_per_namespace=20
+    )
     cluster = Cluster(settings)
     await cluster.start()
     try:
@@ -316,6 +322,51 @@ async def _is_set_aside(cluster: Cluster, client: Client, kind: Kind) -> None:
     told = await until("an event", lambda: _event(client, "SetAside"))
     assert "must be less than or equal to" in told
     assert (await client.get(kind, "poison", "default"))["metadata"]["name"] == "poison"
+
+
+QUOTED = "nodes are available: " * 20_000
+UNENDING: Object = {"code": "DL-QUEUE-UNSTATED", "params": {"resource": "x"}}
+for _ in range(60):
+    UNENDING = {"code": "DL-QUEUE-UNSTATED", "params": {"resource": UNENDING}}
+SAID = orjson.dumps([{"code": "DL-IMAGE-UNKNOWN", "params": {"image": UNENDING}}]).decode()
+TEMPLATES: dict[str, Object] = {
+    "a label that every refusal quotes": {"labels": {"long": QUOTED}},
+    "an annotation that says without end": {"annotations": {ANNOTATION: SAID}},
+}
+
+
+@pytest.mark.parametrize("kind", ["PyTorchJob", "TFJob", "PyTorchTrainingJob", "TensorFlowTrainingJob"])
+@pytest.mark.parametrize("what", TEMPLATES)
+async def test_a_template_that_is_read_for_ever_stops_nobody(
+    cluster: Cluster, client: Client, settings: ClusterSettings, kind: str, what: str
+) -> None:
+    """Controllers read what refusals and pods say on the event loop: one job was enough, also after a restart."""
+    served = KINDS[kind].kind
+    manager = await start_platform(cluster)
+    poison = training(kind)
+    for role in _roles(poison).values():
+        role["template"]["metadata"] = TEMPLATES[what]
+    await client.create(served, poison)
+    await until("an event about it", lambda: _is_told_of(client))
+    await manager.stop()
+    await cluster.stop()
+    again = Cluster(settings)
+    await again.start()
+    manager = await start_platform(again)
+    try:
+        await again.client.create(served, {**training(kind), "metadata": {"name": "fine", "namespace": "default"}})
+        await until("a pod of another job", lambda: _has_pod_of(again.client, "fine-"))
+        assert not again.directory.read_set_aside()
+        await again.client.delete(served, "poison", "default")
+    finally:
+        await manager.stop()
+        await again.stop()
+        await cluster.start()  # for the fixture to stop
+
+
+async def _is_told_of(client: Client) -> bool:
+    told = (await client.list(EVENT, "default")).items
+    return any(event["involvedObject"]["name"] == "poison" and "Create" in event["reason"] for event in told)
 
 
 async def test_a_large_job_is_made_in_parts(client: Client, platform: Manager) -> None:
@@ -558,3 +609,80 @@ async def test_objects_that_nobody_can_read_do_not_stop_the_next_start(tmp_path:
 
 async def _has_pod_of(client: Client, prefix: str) -> bool:
     return any(pod["metadata"]["name"].startswith(prefix) for pod in await _pods(client))
+
+
+# -- what blocks the event loop in C
+
+BLOCKS_IN_C = """
+import asyncio, ctypes, sys
+from pathlib import Path
+from danlu.diagnose import refusals
+from danlu.embedded import cluster as clusters
+from danlu.embedded.settings import ClusterSettings
+from danlu.meta.wellknown import POD
+from danlu.runtime.watchdog import Watchdog
+from danlu.standalone.embeddedplatform import start_platform
+from tests.attack.test_poison import KINDS, _roles, training
+
+KIND = KINDS["PyTorchJob"].kind
+
+def recognise(message):  # an engine that does not come back
+    ctypes.PyDLL(None).pause()
+
+async def main():
+    refusals.recognise = recognise
+    clusters.Watchdog = lambda *options: Watchdog(*options, tick_s=0.2)
+    cluster = clusters.Cluster(ClusterSettings(data_dir=Path(sys.argv[1]), port=0, run_node=False))
+    await cluster.start()
+    await start_platform(cluster)
+    if sys.argv[2] == "first":
+        poison = training("PyTorchJob")
+        for role in _roles(poison).values():
+            role["template"]["metadata"] = {"labels": {"a": "?"}}
+        await cluster.client.create(KIND, poison)
+        await asyncio.Event().wait()
+    meta = {"name": "fine", "namespace": "default"}
+    await cluster.client.create(KIND, {**training("PyTorchJob"), "metadata": meta})
+    while not (await cluster.client.list(POD, "default")).items:
+        await asyncio.sleep(0.05)
+    print("a pod", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_what_blocks_the_loop_in_c_is_named_and_left_alone_by_the_next_start(tmp_path: Path) -> None:
+    """No thread of ours runs as long as C code holds the interpreter's lock: another process has to see it."""
+    data = DataDirectory(tmp_path / "danlu")
+    first = await _start_blocking(data.root, "first")
+    said = await _read_until(first.stderr, b"in recognise")
+    assert b"by the pytorchjob-controller controller, at default/poison; should this process be killed" in said
+    [entry] = data.read_set_aside()
+    assert (entry.kind, entry.namespace, entry.name) == ("PyTorchJob", "default", "poison")
+    first.kill()
+    await first.wait()
+    second = await _start_blocking(data.root, "second")
+    try:
+        await _read_until(second.stdout, b"a pod")
+        assert [entry.name for entry in data.read_set_aside()] == ["poison"]
+    finally:
+        second.kill()
+        await second.wait()
+
+
+async def _start_blocking(root: Path, which: str) -> asyncio.subprocess.Process:
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", BLOCKS_IN_C, str(root), which), cwd=ROOT, stdout=pipe, stderr=pipe
+    )
+
+
+async def _read_until(stream: asyncio.StreamReader | None, wanted: bytes) -> bytes:
+    assert stream is not None
+    said = b""
+    async with asyncio.timeout(WAIT_S):
+        while wanted not in said and (line := await stream.readline()):
+            said += line
+    assert wanted in said
+    return said

@@ -14,12 +14,13 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
-from tests.attack.browsers import BROWSERS, Interrupted, Tab, Web
+from tests.attack.browsers import BROWSERS, Browser, Interrupted, Tab, Web
 from tests.attack.thief import UPGRADE, Answer, Thief, send, thief
 from tests.browser.conftest import danlu, link, pages
 from tests.browser.test_isolation import DIARY, serve
@@ -35,7 +36,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 MAPS = "/k8s/api/v1/namespaces/default/configmaps"
 EXEC = "/k8s/api/v1/namespaces/default/pods/diary/exec?command=id&stdout=true"
 DIARY_PATH = "/t9k/services/projects/default/name/diary:80/"
-REFUSED = (401, 403)
+NAVIGATE = {"accept": "text/html", "sec-fetch-mode": "navigate"}
 # What the pages do, from one of them.
 ASK = """async (method, path, body) => {
   const headers = {'X-Danlu-Proof': localStorage.getItem('danlu.proof') ?? ''}
@@ -116,9 +117,15 @@ def is_inside(tab: Tab) -> bool:
         return False
 
 
-@pytest.fixture(params=list(BROWSERS))
-def web(request: pytest.FixtureRequest) -> Iterator[Web]:
+@pytest.fixture(scope="module", params=list(BROWSERS))
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
     with BROWSERS[request.param]() as found:
+        yield found
+
+
+@pytest.fixture
+def web(browser: Browser) -> Iterator[Web]:
+    with browser.person() as found:
         yield found
 
 
@@ -170,7 +177,7 @@ def robbed(person: Person, robber: Thief) -> set[str]:
         for name in known_names(DIARY_PATH):
             tab = person.web.new_tab()
             tab.goto(f"http://{name}:{robber.port}/a")
-            until("the second hop", lambda tab=tab: is_titled(tab, "caught"))
+            until("the second hop", partial(is_titled, tab, "caught"))
             tab.goto(f"http://{name}:{robber.port}{path}")
     return robber.cookies()
 
@@ -214,7 +221,7 @@ def test_whoever_is_sent_the_cookie_is_nobody(
     stolen = robbed(person, robber)
     assert any("danlu-session" in cookie for cookie in stolen), "browsers keep cookies apart by port now: rejoice"
     got = [(what, answer) for cookie in stolen for what, answer in replays(person.console, cookie)]
-    assert [(what, answer.status) for what, answer in got if answer.status not in REFUSED] == []
+    assert [(what, answer.status) for what, answer in got if answer.status != 401] == []
     assert danlu.fails("get", "configmap", "stolen")
     # The way to an app is a page, the same for everybody.
     enter = f"{person.console}/console/apps/enter?path={quote(DIARY_PATH, safe='')}"
@@ -227,9 +234,9 @@ def test_whoever_is_sent_the_cookie_is_nobody(
     headers = [{"cookie": cookie} for cookie in stolen] + [{}]
     for name in [*known_names(DIARY_PATH), apps.hostname]:
         for header in headers:
-            for way in ({}, {"accept": "text/html", "sec-fetch-mode": "navigate"}, UPGRADE):
+            for way, status in (({}, 401), (UPGRADE, 401), (NAVIGATE, 303)):  # to the page of all apps, for a ticket
                 answer = send("GET", f"http://{name}:{apps.port}{DIARY_PATH}", header | way)
-                assert answer.status in REFUSED or (answer.status == 303 and "ticket" not in answer.query), name
+                assert (answer.status, "ticket" in answer.query) == (status, False), name
                 assert "dear diary" not in answer.body
     assert set(danlu.kubectl("logs", "diary").splitlines()) <= {"GET document"}
     # And the person is who they were.
@@ -291,7 +298,7 @@ def test_a_pass_is_of_one_sign_in_and_one_name(danlu: Danlu, link: str, diary: N
     assert "set-cookie" not in send("GET", mine, {}).headers, "and once"
     for name in [*known_names(DIARY_PATH), urlsplit(again).hostname, urlsplit(theirs).hostname]:
         for way in ({}, UPGRADE):
-            assert send("GET", f"http://{name}:{own.port}{own.path}", held | way).status in REFUSED
+            assert send("GET", f"http://{name}:{own.port}{own.path}", held | way).status == 401
     until("the diary", lambda: "dear diary" in send("GET", mine.partition("?")[0], held).body)
     assert send("GET", f"{console}/k8s/api/v1/secrets", held).status == 401
 
@@ -308,9 +315,8 @@ def test_a_planted_cookie_makes_nobody_somebody_else(
     for attributes in ("Path=/", "Path=/console", "Path=/k8s", "Path=/; HttpOnly; SameSite=Strict"):
         robber.plants = [f"{pair}; {attributes}"]
         person.go(f"http://127.0.0.1:{robber.port}/a", "caught")
-    assert person.user() in ("", before)
-    status, _ = person.ask("POST", MAPS, {"metadata": {"name": f"mine-{secrets.token_hex(3)}"}})
-    assert status in (201, 401)
+    assert person.user() == ""
+    assert person.ask("POST", MAPS, {"metadata": {"name": f"mine-{secrets.token_hex(3)}"}})[0] == 401
     # The person sees the sign-in, and after it is themselves again, beside all that was planted, also where they
     # knew what others plant: pieces of the cookie that there are none of, and nonsense.
     sign_in(person.tab, link, types_token=isinstance(danlu, OnCluster))
@@ -348,7 +354,7 @@ def test_a_link_with_somebody_elses_token_leads_nowhere(person: Person, mallory:
     for address in (f"/?token={mallory}", f"/#token={mallory}", "/?token=0000"):
         tab = person.web.new_tab()
         arrive(tab, person.console + address, "/")
-        until("the console", lambda tab=tab: tab.evaluate(SHOWN))
+        until("the console", partial(tab.evaluate, SHOWN))
         assert "token" not in tab.evaluate("() => location.href")
     assert person.user() == before
     assert not person.tab.evaluate(ASKS_TO_SIGN_IN)
@@ -382,11 +388,14 @@ def test_a_worker_that_was_left_behind_is_ended(web: Web, own_danlu: Callable[..
         def is_ours() -> bool:
             gone = "async () => (await navigator.serviceWorker.getRegistrations()).length === 0"
             try:
-                tab.goto(f"http://127.0.0.1:{port}/build")
-                return bool(tab.evaluate(TITLE) != "hostile" and tab.evaluate(gone))
+                return asks_to_sign_in(tab) and bool(tab.evaluate(gone))
             except Interrupted:
                 return False  # by the page's being loaded again, which is how a worker ends
 
+        # Once, as a person does: Chromium asks for a newer worker a second after a page was opened, and whoever opens
+        # the next one within that second puts it off.
+        with suppress(Interrupted):
+            tab.goto(f"http://127.0.0.1:{port}/build")
         until("the console's own page", is_ours)
     finally:
         danlu.down()

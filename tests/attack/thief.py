@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 # The first hop may come from another site, and brings no strict cookie along; the second is the page's own.
@@ -68,7 +69,7 @@ class _V6(ThreadingHTTPServer):
 @contextmanager
 def thief(port: int = 0) -> Iterator[Thief]:
     """On both loopback addresses, where each name below `localhost` may lead."""
-    handler = type("Handler", (_Handler,), {})
+    handler: Any = type("Handler", (_Handler,), {})
     servers = [ThreadingHTTPServer(("127.0.0.1", port), handler)]
     handler.thief = Thief(servers[0].server_address[1])
     with suppress(OSError):  # a machine without IPv6

@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.browser.chromium import launched
 from tests.browser.person import LOCALES, Person
 from tests.cluster.target import OnCluster
-from tests.running import ROOT, Danlu
-
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+from tests.console.browsing import need_pages
+from tests.running import Danlu
 
 
 @pytest.fixture(scope="session")
 def pages() -> None:
-    if not (ROOT / "src/danlu/console/static/index.html").exists():
-        pytest.skip("the console's pages are not built: scripts/build")
+    need_pages()
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """Not for the session: while Playwright lives, its event loop is in the way of every asynchronous test."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: scripts/setup --dev")
-    path = next((found for name in CHROMIUMS if (found := shutil.which(name))), None)
-    if path is None:
-        pytest.skip(f"no Chromium on PATH ({', '.join(CHROMIUMS)})")
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses to run as root without
-        browser = playwright.chromium.launch(executable_path=path, args=flags)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

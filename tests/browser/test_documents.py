@@ -6,14 +6,13 @@ The words in quotes are those of the documents. Fewer pictures than a user takes
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 from playwright.sync_api import expect
 from tests.browser.jupyterlab import JupyterLab
 from tests.browser.person import Person
-from tests.e2e.expecting import EXAMPLES, need, need_mnist
+from tests.e2e.expecting import EXAMPLES, need, need_mnist, shortened
 from tests.running import Danlu
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -29,14 +28,6 @@ def ready(danlu: Danlu) -> None:
     need_mnist(danlu)
     for language in ("zh", "en"):
         danlu.kubectl("create", "namespace", f"demo-{language}")
-
-
-def shortened(path: Path) -> str:
-    """The example's program with fewer pictures: the defaults of its own variables are changed."""
-    text = path.read_text()
-    for name, value in FEW.items():
-        text = re.sub(rf'(get\("{name}", )"\d+"', rf'\g<1>"{value}"', text)
-    return text
 
 
 def enter(person: Person) -> None:
@@ -124,7 +115,7 @@ def test_seed_000_the_first_model(person: Person) -> None:
     person.click("create")
     expect(person.row("mnist")).to_be_visible()
     lab = open_notebook(person)
-    said = lab.run_in_a_cell(shortened(EXAMPLES / "01-first-notebook/torch_mnist.py"), "accuracy=")
+    said = lab.run_in_a_cell(shortened(EXAMPLES / "01-first-notebook/torch_mnist.py", **FEW), "accuracy=")
     found = re.search(r"accuracy=(0\.\d+)", said)
     assert found is not None, said
     assert float(found[1]) > 0.7
@@ -135,7 +126,7 @@ def test_seed_002_parallel_training(person: Person) -> None:
     enter(person)
     lab = open_notebook(person)
     folder = EXAMPLES / "02-parallel-training"
-    lab.write_a_file("torch_mnist_trainingjob.py", shortened(folder / "torch_mnist_trainingjob.py"))
+    lab.write_a_file("torch_mnist_trainingjob.py", shortened(folder / "torch_mnist_trainingjob.py", **FEW))
     create_by_yaml(person, "PyTorch", (folder / "job.yaml").read_text())
     follow(person, yaml.safe_load((folder / "job.yaml").read_text())["metadata"]["name"])
     lab.move_away("parallel-training")
@@ -146,7 +137,7 @@ def test_seed_004_training_with_tensorflow(person: Person) -> None:
     enter(person)
     lab = open_notebook(person)
     folder = EXAMPLES / "04-tensorflow-job"
-    lab.write_a_file("keras_mnist_trainingjob.py", shortened(folder / "keras_mnist_trainingjob.py"))
+    lab.write_a_file("keras_mnist_trainingjob.py", shortened(folder / "keras_mnist_trainingjob.py", **FEW))
     create_by_yaml(person, "TensorFlow", (folder / "job.yaml").read_text())
     follow(person, "mnist")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from danlu.cli.shares import parse_nodes
-from danlu.settings import NodeShare
+from danlu.cli.local.shares import parse_nodes
+from danlu.embedded.settings import NodeShare
 
 
 def test_a_number_is_that_many_equal_nodes() -> None:

@@ -61,10 +61,10 @@ def test_inside_a_pod(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_said(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "config").write_text(content)
-    with pytest.raises(config.ConfigError, match=message):
+    with pytest.raises(config.ClientConfigError, match=message):
         config.load(tmp_path / "config")
 
 
 def test_no_file_at_all(tmp_path: Path) -> None:
-    with pytest.raises(config.ConfigError, match="no kubeconfig at"):
+    with pytest.raises(config.ClientConfigError, match="no kubeconfig at"):
         config.load(environ={"HOME": str(tmp_path)})

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from danlu.client import Client, Informer, TransportResponse
-from danlu.client.informer import controller_uid
+from danlu.client.indexer import controller_uid
 from danlu.client.transport import Query
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CONFIG_MAP

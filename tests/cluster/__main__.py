@@ -50,7 +50,7 @@ STEPS: tuple[tuple[tuple[Phase, ...], ...], ...] = (
     (
         (
             Phase("upgrades", ("tests/cluster/test_upgrade.py",)),
-            Phase("gangs", ("tests/cluster/test_gangs.py", "tests/cluster/test_trouble.py")),
+            Phase("gangs", tuple(f"tests/cluster/test_{name}.py" for name in ("gangs", "trouble", "attack"))),
         ),
         (Phase("ending", ("tests/cluster/test_ending.py",), inside=False),),  # of another cluster
     ),

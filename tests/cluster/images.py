@@ -1,7 +1,7 @@
 """Images without a hub. One layer, a small Debian with this machine's Python, is under all of them.
 
 `store()` makes the layer once and keeps it in the machine's cache, keyed by what went into it. What an image's name
-stands for is what Danlu's catalogue says (src/danlu/embedded/node/images.yaml), so the same names work here and on
+stands for is what Danlu's catalogue says (src/danlu/environments/images.yaml), so the same names work here and on
 `danlu up`: command, variables, files. The environments it names (torch is 5 GB) are not copied into layers: the node
 binds them read-only into every container (`binds`). Images built by buildah are put into the store beside them.
 """
@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from danlu.embedded.node.environment import DEFAULT_PATH
-from danlu.embedded.node.images import Catalogue, Image, ImageError, cache_folder, data_folder
+from danlu.embedded.node.imagesource import DEFAULT_PATH, ImageError
+from danlu.environments.catalogue import Catalogue, CatalogueImage, cache_folder, data_folder
 from tests.cluster.place import PAUSE, ROOT, Trouble, cache
 
 SUITE = "bookworm"
@@ -106,18 +106,18 @@ class Store:
         if made:
             return made
         try:
-            image = Catalogue(Path("/nonexistent"), strict=True).resolve(name)
+            image = Catalogue(Path("/nonexistent"), strict=True).find(name)
         except ImageError:
             return None
         return self._looked_up(image)
 
     def stand_in(self, layout: Path, name: str, files: dict[str, Path]) -> None:
         """An image as the catalogue has it, with files added: for one that its document lets people build."""
-        image = Catalogue(Path("/nonexistent"), strict=True).resolve(name)
+        image = Catalogue(Path("/nonexistent"), strict=True).find(name)
         digest = self._looked_up(replace(image, files={target: str(source) for target, source in files.items()}))
         Store(self.folder, self.base, layout).name(name, digest)
 
-    def _looked_up(self, image: Image) -> str:
+    def _looked_up(self, image: CatalogueImage) -> str:
         folder = image.environment.folder if image.environment.requirements else None
         path = f"{folder}/bin:{DEFAULT_PATH}" if folder else DEFAULT_PATH
         variables = {"PATH": path, "LANG": "C.UTF-8", "DANLU_IMAGE": image.name, "DANLU_DATA": DATA}

@@ -30,7 +30,7 @@ def prepare() -> None:
     if os.geteuid() != 0:
         raise Trouble("a node with real containers needs root (namespaces, mounts, cgroups); run it as root")
     if shutil.which("go") is None:
-        raise Trouble("Kubernetes is built from Go modules and `go` is not on PATH; install Go 1.26 or newer")
+        raise Trouble("Kubernetes is built with `go`, which is not on PATH; install Go 1.21 or newer")
     packages = missing()
     if not packages:
         return

@@ -10,6 +10,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
+import pytest
+from yarl import URL
+
+from danlu.console.pages import FOLDER
 
 TIMEOUT = 60.0
 PROOF, PROTOCOL = "x-danlu-proof", "proof.danlu.dev."
@@ -90,26 +94,24 @@ class Browser:
 
     @asynccontextmanager
     async def socket(self, path: str, origin: str = "", protocols: tuple[str, ...] = ()) -> Any:
-        url = self._whole(path)
+        url = str(self._whole(path))
         own = urlsplit(url)
         told = {"origin": origin or f"{own.scheme}://{own.netloc}"}
         offered = (*protocols, f"{PROTOCOL}{self.proof}") if url.startswith(self.console) else protocols
         async with self._session.ws_connect(url, headers=told, protocols=offered) as socket:
             yield socket
 
-    async def raw(self, method: str, url: str, **options: Any) -> aiohttp.ClientResponse:
+    async def raw(self, method: str, url: str | URL, **options: Any) -> aiohttp.ClientResponse:
         answer = await self._session.request(method, self._whole(url), allow_redirects=False, **options)
         await answer.read()
         return answer
 
     def cookies(self, url: str) -> dict[str, str]:
-        from yarl import URL
-
         found = self._session.cookie_jar.filter_cookies(URL(self._whole(url)))
         return {name: morsel.value for name, morsel in found.items()}
 
-    def _whole(self, url: str) -> str:
-        return url if url.startswith("http") else self.console + url
+    def _whole(self, url: str | URL) -> str | URL:
+        return url if isinstance(url, URL) or url.startswith("http") else self.console + url
 
 
 class _EverythingIsHere(aiohttp.abc.AbstractResolver):
@@ -120,6 +122,12 @@ class _EverythingIsHere(aiohttp.abc.AbstractResolver):
 
     async def close(self) -> None:
         pass
+
+
+def need_pages() -> None:
+    """Of a checkout; `scripts/test` builds them."""
+    if not (FOLDER / "index.html").exists():
+        pytest.skip("the console's pages are not built: scripts/build")
 
 
 async def until(what: str, look: Callable[[], Awaitable[Any]], timeout: float = TIMEOUT) -> Any:

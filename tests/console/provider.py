@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import hmac
 import json
 import secrets
 import ssl
@@ -39,9 +40,11 @@ class Provider:
         self.renewed = 0
         self.refuses = ""  # an error that the person's "no" would cause
         self.nonce = ""  # what the ID token says instead of what was asked
+        self.signed_as = ""  # an ID token that is not its own: "none", "HS256", or "stranger" for another's key
+        self._key_id = 1
         self._codes: dict[str, dict[str, str]] = {}
         self._refresh_tokens: set[str] = set()
-        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._key = _new_key()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -88,7 +91,14 @@ class Provider:
 
     async def _keys(self, _: web.Request) -> web.Response:
         numbers = self._key.public_key().public_numbers()
-        key = {"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "1", "n": _number(numbers.n), "e": _number(numbers.e)}
+        key = {
+            "kty": "RSA",
+            "alg": "RS256",
+            "use": "sig",
+            "kid": str(self._key_id),
+            "n": _number(numbers.n),
+            "e": _number(numbers.e),
+        }
         return web.json_response({"keys": [key]})
 
     async def _authorize(self, request: web.Request) -> web.Response:
@@ -132,9 +142,20 @@ class Provider:
             self._refresh_tokens.add(tokens["refresh_token"])
         return web.json_response(tokens)
 
+    def change_key(self) -> None:
+        self._key = _new_key()
+        self._key_id += 1
+
     def _signed(self, claims: dict[str, Any]) -> str:
-        text = ".".join(_base64(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": "1"}, claims))
-        return f"{text}.{_base64(self._key.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+        algorithm = self.signed_as if self.signed_as in ("none", "HS256") else "RS256"
+        head = {"alg": algorithm, "kid": str(self._key_id)}
+        text = ".".join(_base64(json.dumps(part).encode()) for part in (head, claims))
+        if algorithm == "none":
+            return f"{text}."
+        if algorithm == "HS256":
+            return f"{text}.{_base64(hmac.digest(self.client_secret.encode(), text.encode(), 'sha256'))}"
+        key = _new_key() if self.signed_as == "stranger" else self._key
+        return f"{text}.{_base64(key.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
 
     def _certificate(self) -> bytes:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "identity provider of a test")])
@@ -166,3 +187,7 @@ def _number(value: int) -> str:
 
 def _base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _new_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)

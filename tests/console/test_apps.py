@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from tests.console.browsing import PROOF, Browser, until
+from tests.console.browsing import PROOF, Browser, need_pages, until
 from tests.running import Danlu
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
@@ -43,6 +43,7 @@ kind: TensorBoard
 metadata: {name: curves}
 spec: {logDir: {pvc: [{name: work, subPath: [logs]}]}}
 """
+SLOW = "command: [sleep, '1000']"
 SPY = """
 import http.server, os
 class Page(http.server.BaseHTTPRequestHandler):
@@ -81,17 +82,40 @@ async def ready(browser: Browser, plural: str, name: str) -> dict[str, Any]:
     return found
 
 
-async def test_while_it_starts_a_page_says_so(browser: Browser, notebook: str) -> None:
-    url = await browser.open_app("default", "notebook", notebook)
+async def test_while_it_starts_a_page_says_so(browser: Browser, danlu: Danlu, notebook: str) -> None:
+    """A server that takes its time, so that the page is met whatever the machine does meanwhile."""
+    slow = NOTEBOOK.replace("name: mine", "name: slow").replace(
+        "- name: notebook", "- name: notebook\n          " + SLOW
+    )
+    danlu.kubectl("apply", "-f", "-", stdin=slow)
+    url = await browser.open_app("default", "notebook", "slow")
     own = re.fullmatch(
-        r"http://mine-[0-9a-f]{32}\.(localhost:\d+)/t9k/notebooks/projects/default/name/mine/lab\?.*", url
+        r"http://slow-[0-9a-f]{32}\.(localhost:\d+)/t9k/notebooks/projects/default/name/slow/lab\?.*", url
     )
     assert own
     assert (await browser.session())["appsOrigin"] == f"http://{own[1]}"
-    answer = await browser.visit(url, **{"accept-language": "zh-CN,zh;q=0.9"})
-    text = await answer.text()
-    assert (answer.status == 503 and "Notebook mine 正在启动" in text) or answer.status == 200
-    assert "ticket" not in str(answer.url)
+    for language, words in (("zh-CN,zh;q=0.9", "Notebook slow 正在启动"), ("en", "Notebook slow is starting")):
+        answer = await browser.visit(url, **{"accept-language": language})
+        assert answer.status == 503
+        assert words in await answer.text()
+        assert "ticket" not in str(answer.url)
+    danlu.kubectl("delete", "notebook", "slow")
+
+
+async def test_what_keeps_it_from_starting_is_said(browser: Browser, danlu: Danlu, notebook: str) -> None:
+    danlu.kubectl(
+        "apply", "-f", "-", stdin=NOTEBOOK.replace("mine", "stuck").replace("claimName: work", "claimName: missing")
+    )
+    url = await browser.open_app("default", "notebook", "stuck")
+
+    async def told() -> Any:
+        answer = await browser.visit(url, **{"accept-language": "zh"})
+        assert answer.status == 503
+        text = await answer.text()
+        return text if "Notebook stuck 暂时无法启动" in text else None
+
+    assert "&quot;missing&quot; does not exist" in await until("the page to say why", told)
+    danlu.kubectl("delete", "notebook", "stuck")
 
 
 async def test_jupyterlab_opens_and_its_kernel_computes(browser: Browser, notebook: str) -> None:
@@ -140,12 +164,13 @@ async def test_the_address_in_the_status_works_for_who_is_signed_in(
         assert str(page.url).startswith(f"{browser.console}/console/apps/enter?path=")
         assert "JupyterLab" not in await page.text()
     # That page knows whether the person typed the address; one that another page led there asks.
-    if page.status == 200:  # 503: a checkout whose pages are not built
-        assert "danlu-typed" in await page.text()
-        for site in ("cross-site", "same-site", "same-origin"):
-            led = await browser.raw("GET", str(page.url), headers={"sec-fetch-site": site})
-            assert "danlu-typed" not in await led.text()
-            assert "frame-ancestors 'none'" in led.headers["content-security-policy"]
+    need_pages()
+    assert page.status == 200
+    assert "danlu-typed" in await page.text()
+    for site in ("cross-site", "same-site", "same-origin"):
+        led = await browser.raw("GET", str(page.url), headers={"sec-fetch-site": site})
+        assert "danlu-typed" not in await led.text()
+        assert "frame-ancestors 'none'" in led.headers["content-security-policy"]
     path = urlsplit(url).path
     home = (await browser.json("POST", "/console/apps/open", {"path": path}))["url"]
     answer = await browser.visit(home)
@@ -153,8 +178,8 @@ async def test_the_address_in_the_status_works_for_who_is_signed_in(
     assert "<title>JupyterLab</title>" in await answer.text()
     for wrong in ("//evil.example/t9k/notebooks/projects/a/name/b/", "/\\evil/", "http://evil.example/", "/k8s/", ""):
         assert (await browser.ask("POST", "/console/apps/open", {"path": wrong}))[0] == 404
-    for site in ({"sec-fetch-site": "cross-site"}, {"origin": "http://localhost:1"}):
-        assert (await browser.ask("POST", "/console/apps/open", {"path": path}, headers=site))[0] == 403
+    for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "http://localhost:1"}):
+        assert (await browser.ask("POST", "/console/apps/open", {"path": path}, headers=headers))[0] == 403
     assert (await browser.ask("POST", "/console/apps/open", {"path": path}, headers={PROOF: ""}))[0] == 401
 
 
@@ -199,7 +224,14 @@ async def test_whoever_may_only_look_does_not_get_into_a_notebook(
     assert (await guest.ask("POST", "/console/apps/open", service))[0] == 403
     nothing = {"namespace": "default", "kind": "notebook", "name": "nothing"}
     assert (await guest.ask("POST", "/console/apps/open", nothing))[0] == 404
-    for bad in ({}, {**nothing, "kind": "pod"}, {**nothing, "name": "a/../b"}, {**nothing, "namespace": ""}, []):
+    wrongs: list[Any] = [
+        {},
+        {**nothing, "kind": "pod"},
+        {**nothing, "name": "a/../b"},
+        {**nothing, "namespace": ""},
+        [],
+    ]
+    for bad in wrongs:
         assert (await guest.ask("POST", "/console/apps/open", bad))[0] == 400
 
 

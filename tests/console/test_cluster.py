@@ -178,6 +178,16 @@ async def test_sign_in_with_an_identity_provider(start: Start, token: str) -> No
             assert (await victim.ask("GET", "/console/session"))[0] == 401
             for site in ({"sec-fetch-site": "same-site"}, {"origin": "http://127.0.0.1:1"}):
                 assert (await victim.ask("POST", "/console/oidc/start", {"next": "/"}, headers=site))[0] == 403
+            for wrong in ({"aud": "another"}, {"iss": "https://evil.example"}, {"exp": 1}, {"sub": None}):
+                provider.claims = {"sub": "1"} | wrong
+                assert "is not for this sign-in" in (await victim.sign_in_with_provider("/"))[1]["message"], wrong
+            provider.claims = {"sub": "1"}
+            for signed_as in ("none", "HS256", "stranger"):
+                provider.signed_as = signed_as
+                assert "is not for this sign-in" in (await victim.sign_in_with_provider("/"))[1]["message"], signed_as
+            provider.signed_as = ""
+            provider.change_key()
+            assert (await victim.sign_in_with_provider("/"))[0] == 200, "providers change their keys"
             provider.nonce = "another"
             assert "is not for this sign-in" in (await victim.sign_in_with_provider("/"))[1]["message"]
             provider.refuses = "<b>not today</b>"
@@ -187,18 +197,18 @@ async def test_sign_in_with_an_identity_provider(start: Start, token: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code", "said"),
     [
-        (["--url", "danlu.example.com"], "is no origin; write for instance https://danlu.example.com"),
-        (["--url", "http://a", "--apps-url", "http://a"], "must not be of the console's own origin"),
-        (["--oidc-issuer", "https://x"], "--oidc-issuer and --oidc-client-id belong together"),
-        (["--session-key-file", "/no/such/file"], "/no/such/file: No such file or directory"),
-        (["--kubeconfig", "/no/such/file"], "no kubeconfig at /no/such/file; name a cluster with --kubeconfig FILE"),
+        (["--url", "danlu.example.com"], 2, "is no origin; write for instance https://danlu.example.com"),
+        (["--url", "http://a", "--apps-url", "http://a"], 2, "must not be of the console's own origin"),
+        (["--oidc-issuer", "https://x"], 2, "--oidc-issuer and --oidc-client-id belong together"),
+        (["--session-key-file", "/no/such/file"], 2, "/no/such/file: No such file or directory"),
+        (["--kubeconfig", "/no/such/file"], 1, "no kubeconfig at /no/such/file; name a cluster with --kubeconfig FILE"),
     ],
 )
-def test_what_cannot_work_is_said_in_one_line(danlu: Danlu, words: list[str], said: str) -> None:
+def test_what_cannot_work_is_said_in_one_line(danlu: Danlu, words: list[str], code: int, said: str) -> None:
     ports = ["--port", "0", "--apps-port", "0"]
     done = danlu.run(sys.executable, "-m", "danlu", "console", *ports, *words, check=False)
-    assert done.returncode in (1, 2)
+    assert done.returncode == code
     assert said in done.stderr
     assert done.stderr.count("\n") == 1

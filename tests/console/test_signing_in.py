@@ -33,7 +33,7 @@ async def test_the_link_of_danlu_up_signs_in_and_leaves_the_address(
     answer = await browser.raw("POST", "/console/sign-in", json={"link": token}, headers=own)
     (cookie,) = answer.headers.getall("set-cookie")
     assert "HttpOnly" in cookie
-    assert "SameSite=Strict" in cookie
+    assert "samesite=strict" in cookie.lower()
     told = await browser.session()
     assert told["user"] == {"name": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
     assert told["target"] == "embedded"
@@ -175,7 +175,7 @@ async def test_a_foreign_name_for_our_address_is_refused(browser: Browser, conso
     for host in (f"evil.example:{port}", "evil.example", f"127.0.0.1.evil.example:{port}", ""):
         for path in ("/", "/console/session", "/k8s/api/v1/secrets"):
             answer = await browser.raw("GET", path, headers={"host": host, "origin": f"http://{host}"})
-            assert answer.status in (400, 403), (host, path)
+            assert answer.status == 403, (host, path)
     # The other name of this machine leads to the one that has the cookie.
     answer = await browser.raw("GET", "/build?x=1", headers={"host": f"localhost:{port}"})
     assert answer.headers["location"] == f"{console}/build?x=1"

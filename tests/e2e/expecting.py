@@ -21,7 +21,7 @@ import pytest
 import yaml
 from tests.running import ROOT, Danlu, fetch
 
-from danlu.embedded.node.images import Catalogue
+from danlu.environments.catalogue import Catalogue
 
 EXAMPLES = ROOT / "examples"
 OWNER = {"pj": "tensorstack.dev/owner-name", "tj": "tensorstack.dev/owner-name", "pytorchjob": "job-name"}
@@ -96,6 +96,16 @@ def shown(danlu: Danlu, what: str, wanted: set[str]) -> None:
         return wanted <= {tag for tags in answer.values() for tag in tags}
 
     danlu.wait(f"{wanted} in {address}", look)
+
+
+def shortened(path: Path, **few: str) -> str:
+    """An example's program with other defaults of its own variables: shortened(path, PICTURES="2000")."""
+    text = path.read_text()
+    for name, value in few.items():
+        text = re.sub(rf'(get\("{name}", )"\d+"', rf'\g<1>"{value}"', text)
+    # With a thread for each core it would compute three times as long beside others: threads that wait for each other
+    # turn in circles, and those they wait for are not on a core.
+    return text.replace("\nimport torch\n", "\nimport torch\ntorch.set_num_threads(1)\n", 1)
 
 
 class Example:

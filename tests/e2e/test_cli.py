@@ -120,7 +120,7 @@ def test_a_taken_port(danlu: Danlu) -> None:
     [
         (["--port", "99999"], "--port 99999 is not a port; choose 1 to 65535, or 0 for any free one"),
         (["--port", "-1"], "--port -1 is not a port"),
-        (["--port", "x"], "--port: invalid int value: 'x'; `danlu up --help` tells more"),
+        (["--port", "x"], "--port: 'x' is not a whole number; `danlu up --help` tells more"),
         (["--nodes", "0"], "--nodes: 0 nodes; choose 1 to 500"),
         (["--nodes", ""], "--nodes: no node is named"),
         (["--nodes", "a;a"], "--nodes: two nodes have the same name"),
@@ -129,9 +129,9 @@ def test_a_taken_port(danlu: Danlu) -> None:
         (["--nodes", "a:cpu=-1"], "--nodes: cpu=-1: a node needs more than that"),
         (["--nodes", "a:gpu=0.5"], "--nodes: gpu=0.5: GPUs come whole"),
         (["--nodes", "a:disk=1Gi"], "--nodes: 'disk' is not known; a node has cpu, memory and gpu"),
-        (["--fake-gpus", "-1"], "--fake-gpus -1 is less than none"),
-        (["--images", "some"], "--images: invalid choice: 'some'"),
-        (["--wat"], "unrecognized arguments: --wat; `danlu up --help` tells more"),
+        (["--fake-gpus", "-1"], "--fake-gpus must be ≥ 0, not -1"),
+        (["--images", "some"], "--images: 'some' is none of lenient, strict; `danlu up --help` tells more"),
+        (["--wat"], "there is no option --wat; `danlu up --help` tells more"),
     ],
 )
 def test_bad_options(danlu: Danlu, words: list[str], said: str) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.running import ROOT, Danlu
 
-from danlu.cli import data
-from danlu.embedded.node.images import Catalogue, data_folder
+from danlu.environments import datasets
+from danlu.environments.catalogue import Catalogue, data_folder
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 EXAMPLE = ROOT / "examples/03-kubeflow-pytorchjob"
@@ -22,7 +22,7 @@ ACCURACY = 0.7313  # what the document reached
 def danlu(make_danlu: Callable[..., Danlu]) -> Danlu:
     if not Catalogue(Path("/nonexistent")).environments()["torch"].is_built:
         pytest.skip("the environment `torch` is not built; `danlu images build torch` makes it")
-    if not data.complete(data_folder() / "fashion-mnist"):
+    if not datasets.complete(data_folder() / "fashion-mnist"):
         pytest.skip("Fashion-MNIST is not here; `danlu data get fashion-mnist` fetches it")
     return make_danlu()
 

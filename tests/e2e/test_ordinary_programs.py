@@ -18,8 +18,8 @@ import pytest
 from tests.kinds.notebooks import run_cell, token
 from tests.running import ORDINARY, ROOT, Danlu
 
-from danlu.embedded.node.images import Catalogue
-from danlu.embedded.node.sharing import share
+from danlu.environments.catalogue import Catalogue
+from danlu.environments.sharing import share
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(300)]
 KINDS = ROOT / "src/danlu/kinds"
@@ -91,7 +91,7 @@ def status(danlu: Danlu, what: str) -> dict[str, Any]:
 
 
 async def test_a_notebook_answers_and_runs_torch(danlu: Danlu) -> None:
-    danlu.kubectl("apply", "-f", str(KINDS / "notebook/example.yaml"))
+    danlu.kubectl("apply", "-f", "-", stdin=(KINDS / "notebook/example.yaml").read_text())
     danlu.wait("JupyterLab", lambda: status(danlu, "nb/mnist").get("phase") == "Running", timeout=120)
     notebook = get(danlu, "nb/mnist")
     code = "import os, torch; print(torch.ones(2).sum().item(), os.path.isdir('/t9k/mnt'))"

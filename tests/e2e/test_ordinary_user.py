@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.running import ORDINARY, ROOT, Danlu
 
-from danlu.embedded.node.images import SHARED_CACHE
+from danlu.environments.catalogue import SHARED_CACHE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 ACCOUNT = ORDINARY if os.geteuid() == 0 else None
@@ -262,7 +262,7 @@ def test_a_notebook_or_tensorboard_without_its_program_names_what_mends_it(danlu
     body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "mnist"}, "spec": claim}
     danlu.kubectl("apply", "-f", "-", stdin=json.dumps(body))
     for kind, environment in (("notebook", "torch"), ("tensorboard", "tensorflow")):
-        danlu.kubectl("apply", "-f", str(KINDS / kind / "example.yaml"))
+        danlu.kubectl("apply", "-f", "-", stdin=(KINDS / kind / "example.yaml").read_text())
 
         def told(kind: str = kind, environment: str = environment) -> bool:
             found = danlu.kubectl(

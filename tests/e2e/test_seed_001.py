@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from tests.running import ROOT, Danlu
 
-from danlu.embedded.node.images import Catalogue
+from danlu.environments.catalogue import Catalogue
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 EXAMPLE = ROOT / "examples/00-training-basics"

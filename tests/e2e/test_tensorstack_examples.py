@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from tests.e2e.expecting import EXAMPLES, Example, get, need, need_mnist, put, shown, succeeded
+from tests.e2e.expecting import EXAMPLES, Example, get, need, need_mnist, put, shortened, shown, succeeded
 from tests.kinds.notebooks import ask, run_cell, token
 from tests.running import Danlu
 
@@ -31,10 +31,7 @@ async def test_example_01_trains_in_a_cell(danlu: Danlu) -> None:
         "JupyterLab", lambda: (get(danlu, "nb/mnist").get("status") or {}).get("phase") == "Running", timeout=180
     )
     notebook = get(danlu, "nb/mnist")
-    script = (EXAMPLES / "01-first-notebook/torch_mnist.py").read_text()
-    few = script.replace('get("PICTURES", "60000")', 'get("PICTURES", "3000")').replace(
-        '"EPOCHS", "2"', '"EPOCHS", "1"'
-    )
+    few = shortened(EXAMPLES / "01-first-notebook/torch_mnist.py", PICTURES="3000", EPOCHS="1")
     said = await run_cell(notebook, token(danlu, notebook), few)
     found = re.search(r"Epoch 1/1 accuracy=(0\.\d+)", said)
     assert found is not None, said
@@ -57,10 +54,7 @@ def test_example_02_trains_on_four_workers(danlu: Danlu, expect: str) -> None:
 
 def test_seed_004_as_printed(danlu: Danlu) -> None:
     need("tensorflow")
-    script = (EXAMPLES / "04-tensorflow-job/keras_mnist_trainingjob.py").read_text()
-    few = script.replace('os.environ.get("PICTURES", "60000")', '"6000"').replace(
-        'os.environ.get("EPOCHS", "2")', '"1"'
-    )
+    few = shortened(EXAMPLES / "04-tensorflow-job/keras_mnist_trainingjob.py", PICTURES="6000", EPOCHS="1")
     put(danlu, "keras_mnist_trainingjob.py", few)
     danlu.kubectl("apply", "-f", str(EXAMPLES / "04-tensorflow-job/job.yaml"))
     status = succeeded(danlu, "tensorflowjob/mnist", TRAINING_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,7 +14,7 @@ import pytest
 
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
-from danlu.settings import ClusterSettings
+from danlu.embedded.settings import ClusterSettings
 
 
 @pytest.fixture
@@ -35,6 +36,8 @@ def client(cluster: Cluster) -> Client:
     return cluster.client
 
 
+# kubectl before 1.33 may read the first, empty message of a stream before it has opened the stream.
+NOTED_BY_KUBECTL = re.compile(r"^E\d{4} .*websocket\.go:\d+\] Unknown stream id \d, discarding message\n", re.M)
 Kubectl = Callable[..., Awaitable[subprocess.CompletedProcess[str]]]
 
 
@@ -48,7 +51,8 @@ def kubectl(cluster: Cluster, tmp_path: Path) -> Kubectl:
         environment = {**os.environ, "KUBECONFIG": str(cluster.directory.kubeconfig), "HOME": str(tmp_path)}
         process = await asyncio.create_subprocess_exec(program, *words, stdin=-1, stdout=-1, stderr=-1, env=environment)
         out, err = await asyncio.wait_for(process.communicate(stdin.encode()), 60)
-        result = subprocess.CompletedProcess(words, process.returncode or 0, out.decode(), err.decode())
+        said = NOTED_BY_KUBECTL.sub("", err.decode())
+        result = subprocess.CompletedProcess(words, process.returncode or 0, out.decode(), said)
         if check and result.returncode:
             raise AssertionError(f"kubectl {' '.join(words)} failed: {result.stderr}")
         return result

@@ -11,7 +11,7 @@ from danlu import errors
 from danlu.client import Client, Informer
 from danlu.client import config as configs
 from danlu.client.http import HttpTransport
-from danlu.client.leases import LeaderElection
+from danlu.client.leases import LeaderElection, LeaseTimes
 from danlu.embedded.cluster import Cluster
 from danlu.meta.wellknown import CONFIG_MAP, LEASE
 
@@ -73,7 +73,7 @@ async def test_one_leads_and_the_next_takes_over(client: Client) -> None:
             events.put_nowait(name)
             await asyncio.Event().wait()
 
-        election = LeaderElection(client, "lead", "default", name, duration_s=5, renew_deadline_s=4, retry_s=0.02)
+        election = LeaderElection(client, "lead", "default", name, LeaseTimes(5, 4, 0.02))
         return asyncio.create_task(election.run(work))
 
     first = candidate("one")

@@ -14,8 +14,7 @@ from danlu.embedded.cluster import Cluster
 from danlu.meta import owners
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CONFIG_MAP, EVENT, SECRET, SERVICE_ACCOUNT
-from danlu.runtime import EventNote, Manager, Outcome
-from danlu.runtime.pure import Children, pure_controller
+from danlu.runtime import Children, ChildrenReconciler, EventNote, Manager, Outcome, add_controller
 
 
 def mirror(obj: Object, observed: Children, _now: datetime) -> Outcome:
@@ -42,10 +41,18 @@ def mirror(obj: Object, observed: Children, _now: datetime) -> Outcome:
     return Outcome(apply=wanted, delete=surplus, events=[EventNote("Normal", "Mirrored", f"{len(wanted)} keys")])
 
 
+class Mirror(ChildrenReconciler):
+    kind = CONFIG_MAP
+    owns = (SECRET,)
+
+    def decide(self, obj: Object, seen: Children, now: datetime) -> Outcome:
+        return mirror(obj, seen, now)
+
+
 @pytest.fixture
 async def manager(cluster: Cluster) -> AsyncIterator[Manager]:
     manager = Manager(cluster.component("mirror"))
-    manager.add(pure_controller(manager, "mirror", CONFIG_MAP, [SECRET], mirror))
+    add_controller(manager, Mirror())
     await manager.start()
     yield manager
     await manager.stop()
@@ -101,6 +108,8 @@ async def test_a_writer_reads_what_it_wrote(manager: Manager) -> None:
     assert accounts.get("default", "me") == made
     assert manager.informer(SERVICE_ACCOUNT) is accounts
     await manager.client.delete(SERVICE_ACCOUNT, "me", "default")
-    cached = accounts.get("default", "me")
-    assert cached is None or cached["metadata"].get("deletionTimestamp")
+    async with asyncio.timeout(10):
+        while (cached := accounts.get("default", "me")) is not None:
+            assert cached["metadata"].get("deletionTimestamp"), "what was deleted is not taken for alive"
+            await asyncio.sleep(0)
     await manager.forget(accounts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,13 @@ PUBLIC = {"__version__"}
 """What `import danlu` offers to users. A name that is added here is promised to them."""
 
 BUILTIN = ROOT / "src/danlu/embedded/builtin"
-OTHER_NAME = {"eventsevent": "event"}  # events.k8s.io's Event: the core group's has the plain name
+PREFIXED = {"eventsevent": "event"}  # events.k8s.io's Event: the core group's has the plain name
+TRAINING = re.compile(
+    r"\b(py)?torch|tensor(flow|board|stack)|keras|jupyter|notebook|mnist|kubeflow|t9k|\btrain(s|ing|ings|er)?\b",
+    re.IGNORECASE,
+)
+# Of two dialects or of two sorts of kinds, of both ends of one protocol, and of each command.
+ALIKE = {"Activity", "JobConditions", "Observed", "Options", "RunPolicy", "Scheduler", "T9kScheduler"}
 TOGETHER = {"reviews"}  # five kinds that are questions, not objects; nothing of them is stored
 
 
@@ -37,21 +44,48 @@ def test_the_public_face() -> None:
 
 
 def _kind_files() -> list[Path]:
-    return [path for path in sorted(BUILTIN.glob("*.py")) if "\nSERVED" in path.read_text()]
+    return [path for path in sorted(BUILTIN.rglob("*.py")) if "\nSERVED" in path.read_text()]
+
+
+def _module(path: Path) -> str:
+    return ".".join(("danlu.embedded.builtin", *path.relative_to(BUILTIN).with_suffix("").parts))
 
 
 @pytest.mark.parametrize("path", _kind_files(), ids=lambda path: path.stem)
-def test_a_kind_lies_in_the_file_that_has_its_name(path: Path) -> None:
-    served = importlib.import_module(f"danlu.embedded.builtin.{path.stem}").SERVED
+def test_a_kind_lies_in_the_file_and_the_room_that_have_its_name(path: Path) -> None:
+    served = importlib.import_module(_module(path)).SERVED
     if path.stem in TOGETHER:
         return
     assert isinstance(served, ServedKind), f"{path.name} serves several kinds; give each a file"
-    assert served.kind.singular_name == OTHER_NAME.get(path.stem, path.stem)
+    assert served.kind.singular_name == PREFIXED.get(path.stem, path.stem)
+    assert path.parent.name == (served.kind.group.partition(".")[0] or "core")
 
 
 def test_every_kind_that_is_written_is_served() -> None:
     served = {id(one) for one in BUILTINS}
     for path in _kind_files():
-        found = importlib.import_module(f"danlu.embedded.builtin.{path.stem}").SERVED
+        found = importlib.import_module(_module(path)).SERVED
         for one in found if isinstance(found, tuple) else (found,):
             assert id(one) in served, f"{path.name} is not in BUILTINS of builtin/__init__.py"
+
+
+def test_embedded_has_never_heard_of_training() -> None:
+    """Not in words either: what stands behind the names of images is `environments`, the rest is `kinds`."""
+    said = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in sorted((ROOT / "src/danlu/embedded").rglob("*"))
+        if path.suffix in (".py", ".md", ".yaml")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if TRAINING.search(line) and "never heard of training" not in line
+    ]
+    assert not said, "\n".join(said)
+
+
+def test_no_two_classes_have_one_name() -> None:
+    """Who greps for a class finds one. Those of a schema have the words of their API."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "src/danlu").rglob("*.py")):
+        if path.name != "schema.py" and "contents" not in path.parts:
+            for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(), re.MULTILINE):
+                found.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in found.items() if len(where) > 1 and name not in ALIKE} == {}

@@ -17,7 +17,8 @@ import pytest
 from tests.house.tree import LANGUAGES, ROOT, blocks, prose, text_of, tracked
 from tests.running import Danlu
 
-from danlu.cli.main import COMMANDS, command_parser
+from danlu.cli.command import Command, load
+from danlu.cli.commands import COMMANDS, Entry
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^(#+) ", re.M)
@@ -78,6 +79,14 @@ def _written_commands(path: Path) -> Iterator[list[str]]:
             yield words
 
 
+def _options(name: str, entry: Entry) -> set[str]:
+    """Of a command, or of all commands of a group."""
+    found = load(name, entry)
+    if isinstance(found, Command):
+        return {option for one in found.params for option in (*one.opts, *one.secondary_opts)}
+    return {option for inner, below in found.table.items() for option in _options(inner, below)}
+
+
 @pytest.mark.parametrize(
     "path", [path for path in _documents() if path.name.startswith("README") or path.parts[0] == "docs"], ids=str
 )
@@ -87,7 +96,7 @@ def test_commands_exist_as_written(path: Path) -> None:
         if words[0] in ("is", "on", "up;"):  # prose
             continue
         assert words[0] in COMMANDS, f"{path}: `{text}`: there is no such command"
-        options = {name for action in command_parser(words[0])._actions for name in action.option_strings}
+        options = _options(words[0], COMMANDS[words[0]])
         for word in words[1:]:
             option = word.strip("[],").partition("=")[0]
             if re.fullmatch(r"--?[a-z][a-z-]*", option):
@@ -105,12 +114,15 @@ def test_the_test_command_is_what_ci_runs() -> None:
     lines = (ROOT / ".ci/run").read_text().splitlines()
     called = [re.split(" --| \\|\\|| &", line)[0] for line in lines if line.startswith(("make", "scripts/"))]
     assert called, ".ci/run calls nothing"
-    for path in ("README.md", "README.zh.md"):
-        lines = [
+    told = {
+        path: {
             line.partition("#")[0].strip() for _, _, text in blocks(text_of(Path(path))) for line in text.splitlines()
-        ]
-        for command in called:
-            assert command in lines, f"{path} does not tell {command!r}, which .ci/run calls"
+        }
+        for path in ("README.md", "README.zh.md", "CONTRIBUTING.md")
+    }
+    for command in called:
+        for path in ("README.md", "README.zh.md") if command.startswith("make") else ("CONTRIBUTING.md",):
+            assert command in told[path], f"{path} does not tell {command!r}, which .ci/run calls"
 
 
 def test_make_targets_call_scripts() -> None:

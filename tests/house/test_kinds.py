@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 from tests.house.tree import ROOT
 
-from danlu.kinds.registry import REGISTRY, T9K_SCHEDULER
+from danlu.kinds.registry import EVERY, folder_of
 
 KINDS = ROOT / "src/danlu/kinds"
 FOLDERS = sorted(path.parent.name for path in KINDS.glob("[a-z]*/kind.py"))
-# One kind that people write in two ways; and what only projects read.
-OTHER_NAMES = {"tensorflowjob": "tensorflowtrainingjob", "quotaprofile": "project"}
-PARTS = ("schema.py", "reconcile.py")
+PARTS = ("schema.py", "reconcile.py", "example.yaml", "README.md", "words.zh.yaml", "form.yaml", "console.yaml")
 DOES_IO = ("danlu.client", "asyncio", "aiohttp", "http", "os", "pathlib", "socket", "subprocess", "urllib")
 
 
@@ -38,8 +36,12 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def test_every_folder_is_registered_under_its_name() -> None:
-    registered = {one.kind.singular_name for one in (*REGISTRY, *T9K_SCHEDULER)}
-    assert {OTHER_NAMES.get(name, name) for name in registered} == set(FOLDERS)
+    brought: dict[str, set[str]] = {}
+    for one in EVERY:
+        brought.setdefault(folder_of(one).name, set()).add(one.kind.singular_name)
+    assert set(brought) == set(FOLDERS)
+    for folder, names in brought.items():
+        assert folder in names, f"kinds/{folder} is not named by the word typed after kubectl get: {names}"
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+import yaml
 from tests.house.tree import ROOT
 
-TABLE = ROOT / "web/src/why/chinese.ts"
+TABLE = ROOT / "src/danlu/diagnose/reasons.yaml"
 PARTS = ("kinds", "operator", "runtime", "embedded/controllers", "embedded/scheduler", "embedded/node")
-TELL = {"normal", "warning", "event", "EventNote", "Trouble", "Standing", "condition", "set", "add"}
+TELL = {"normal", "warning", "event", "EventNote", "Trouble", "PagePhase", "condition", "set", "add"}
 TELL |= {"_event", "_tell", "_lost", "_progress", "_fail", "_set"}  # what stands before them in a class
 REASON = re.compile(r"[A-Z][a-z]+[A-Za-z]*")
 NO_REASONS = {"Normal", "Warning", "True", "False", "Unknown"}
@@ -19,7 +20,7 @@ NO_REASONS = {"Normal", "Warning", "True", "False", "Unknown"}
 
 def test_every_reason_of_an_event_or_condition_has_chinese() -> None:
     """Messages are tried by web/src/why/said.test.ts, on the examples of tests/kinds."""
-    known = set(re.findall(r"^  (\w+): '", TABLE.read_text(), re.MULTILINE))
+    known = set(yaml.safe_load(TABLE.read_text()))
     assert len(known) > 100, f"{TABLE} is not read as it is written"
     said = list(_said())
     assert len({reason for reason, _ in said}) > 80, "reasons are no longer found"

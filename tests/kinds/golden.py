@@ -12,9 +12,11 @@ from typing import Any
 
 import yaml
 
-from danlu.kinds._training.observing import Observed
+from danlu.diagnose import Cause, tables
+from danlu.kinds._training.observation import Observed
 from danlu.kinds.platform import PlatformSettings
 from danlu.meta.clock import parse_time
+from danlu.meta.said import CAUSES, carried
 from danlu.runtime.reconcile import EventNote, Outcome, Refusal
 
 FOLDER = Path(__file__).parent
@@ -38,7 +40,7 @@ def observed(given: dict[str, Any]) -> Observed:
         services=[_child("Service", service) for service in given.get("services") or ()],
         others=given.get("others") or (),
         events=given.get("events") or (),
-        unbound=given.get("unbound") or {},
+        unbound={name: Cause(**one) for name, one in (given.get("unbound") or {}).items()},
         taken_ports=frozenset(given.get("taken_ports") or ()),
         refused=[Refusal(**one) for one in given.get("refused") or ()],
         settings=PlatformSettings(**(given.get("settings") or {})),
@@ -53,12 +55,24 @@ def outcome(decided: Outcome) -> dict[str, Any]:
         "create": [one.obj for one in decided.create],
         "create_last": [one.obj for one in decided.create_last],
         "status": decided.status,
-        "patient": decided.patient or None,
-        "beginning": decided.beginning or None,
+        "status_delay_s": decided.status_delay_s or None,
         "events": [_event(one) for one in decided.events],
         "requeue_after": decided.requeue_after,
     }
     return {name: value for name, value in told.items() if value not in (None, [])}
+
+
+def uncoded(decided: Outcome) -> list[str]:
+    """What is said without a code."""
+    status = decided.status or {}
+    told = status.get("conditions") or ()
+    found = [f"{one['type']}: {one['message']}" for one in told if one.get("message") and not one.get(CAUSES)]
+    board = status.get("tensorboard") or {}
+    if board.get("note") and not board.get(CAUSES):
+        found.append(f"tensorboard: {board['note']}")
+    found += [_event(note) for note in decided.events if not carried(note.message)]
+    made = (one.made for one in (*decided.create, *decided.create_last) if one.made is not None)
+    return [*found, *(note.code for note in made if note.code not in tables.templates())]
 
 
 def text(told: dict[str, Any]) -> str:
@@ -101,3 +115,4 @@ def _plain(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _plain)
+_Dumper.add_multi_representer(str, _plain)  # what carries its causes

@@ -65,8 +65,10 @@ class Jobs:
         return self.conditions(what).get(state) or {}
 
     def until_condition(self, what: str, type: str) -> dict[str, Any]:
-        self.danlu.wait(f"{what} to be {type}", lambda: self.conditions(what).get(type))
-        return self.conditions(what)[type]
+        """As it was seen: a second look may find that it has passed."""
+        found = self.danlu.wait(f"{what} to be {type}", lambda: self.conditions(what).get(type))
+        assert isinstance(found, dict)
+        return found
 
     def pods(self, name: str) -> dict[str, dict[str, Any]]:
         text = self.danlu.kubectl("get", "pods", "-l", f"training.kubeflow.org/job-name={name}", "-o", "json")

@@ -16,8 +16,10 @@ def test_golden(path: Path, request: pytest.FixtureRequest) -> None:
     reconcile = importlib.import_module(f"danlu.kinds.{path.parent.name}.reconcile").reconcile
     given = golden.read(path)
     before = copy.deepcopy(given)
-    told = golden.outcome(reconcile(given["job"], golden.observed(given), golden.moment(given)))
+    decided = reconcile(given["job"], golden.observed(given), golden.moment(given))
     assert given == before, "what is observed is shared: reconcile must not change it"
+    assert golden.uncoded(decided) == [], "say it by danlu.diagnose.say or stated"
+    told = golden.outcome(decided)
     expected = path.with_name(path.name.replace(".input.", ".output."))
     if request.config.getoption("--rewrite"):
         expected.write_text(golden.text(told))

@@ -1,7 +1,7 @@
 """Golden files of Notebook, TensorBoard and Project, as those of the job kinds; `--rewrite` writes them anew.
 
 Input: `now`, `object`, and of what is observed any of `children` (a list), `pod`, `missing` (["Secret/name"]),
-`activity` ({last, busy, ssh}), `settings`, `unbound` ({claim: why}), `namespace`.
+`activity` ({last, busy, ssh}), `settings`, `unbound` ({claim: {code, params}}), `namespace`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import pytest
 import yaml
 from tests.kinds import golden
 
-from danlu.kinds._served.observing import Activity, Observed
+from danlu.diagnose import Cause
+from danlu.kinds._served.observation import Activity, Observed
 from danlu.kinds.platform import PlatformSettings
 from danlu.kinds.project.quotaprofile import QUOTA_PROFILE
 from danlu.kinds.references import Needed
@@ -42,6 +43,7 @@ def test_golden(path: Path, request: pytest.FixtureRequest) -> None:
     before = copy.deepcopy(given)
     outcome = _reconcile(path.parent.name, given)
     assert given == before, "what is observed is shared: reconcile must not change it"
+    assert golden.uncoded(outcome) == [], "say it by danlu.diagnose.say or stated"
     told = golden.outcome(outcome)
     for child in told.get("apply") or ():
         if child["kind"] == "ConfigMap":
@@ -70,7 +72,7 @@ def _reconcile(folder: str, given: dict[str, Any]) -> Any:
         [Needed(KINDS[kind], name) for kind, name in (word.split("/") for word in given.get("missing") or ())],
         _activity(given.get("activity"), now),
         "a-fresh-token",
-        given.get("unbound") or {},
+        {name: Cause(**one) for name, one in (given.get("unbound") or {}).items()},
         given.get("namespace"),
     )
     return reconcile(given["object"], observed, now)

@@ -13,7 +13,7 @@ import yaml
 from tests.kinds.notebooks import ask, in_terminal, start_cell, token
 from tests.running import ROOT, Danlu
 
-from danlu.embedded.node.images import Catalogue
+from danlu.environments.catalogue import Catalogue
 from danlu.meta.clock import parse_time
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(240)]

@@ -113,7 +113,8 @@ def test_exit_codes_above_128_are_tried_again_and_counted(jobs: Jobs) -> None:
     what = jobs.submit(job("PyTorchJob", "again", roles, runPolicy={"backoffLimit": 1}))
     failed = jobs.until(what, "Failed")
     assert failed["message"].startswith("Job again has failed because it has reached the specified backoff limit\n")
-    assert "again-worker-0 ended with exit code 137" in failed["message"]
+    assert "of pod again-worker-0 was killed (exit code 137)" in failed["message"]
+    assert [one["code"] for one in failed["causes"]] == ["DL-JOB-BACKOFF", "DL-KILLED"]
     assert jobs.get(what)["status"]["completionTime"]
     made = [event for event in jobs.events(what) if event[1] == "SuccessfulCreatePod"]
     assert made, "the pod was made"
@@ -142,7 +143,9 @@ def test_the_deadline_is_kept_although_nothing_happens(jobs: Jobs) -> None:
     roles = {"Master": role("PyTorchJob", SLEEP)}
     what = jobs.submit(job("PyTorchJob", "late", roles, runPolicy={"activeDeadlineSeconds": 2}))
     failed = jobs.until(what, "Failed")
-    assert failed["message"] == "Job late has failed because it was active longer than specified deadline"
+    first, second = failed["message"].splitlines()
+    assert first == "Job late has failed because it was active longer than specified deadline"
+    assert second.startswith("It ran longer than activeDeadlineSeconds (2 s); raise activeDeadlineSeconds")
     jobs.danlu.wait("its pods to go", lambda: not jobs.pods("late"))
 
 

@@ -22,8 +22,8 @@ from danlu.client.config import load
 from danlu.client.http import HttpTransport
 from danlu.kinds import registry
 from danlu.kinds.platform import PlatformSettings
+from danlu.kinds.platformroles import OPERATOR
 from danlu.kinds.pytorchjob.reconcile import PYTORCHJOB
-from danlu.kinds.rbac import OPERATOR
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import POD, SERVICE_ACCOUNT
 from danlu.runtime.manager import Manager

@@ -96,7 +96,11 @@ def test_a_replica_that_fails_is_made_again_until_restarts_are_spent(danlu: Danl
     assert status["tasks"][0]["restartCount"] == 1
     failed = conditions(danlu, what)["Failed"]["message"].splitlines()
     name = status["tasks"][0]["replicas"][0]["name"]
-    assert failed == [f"PyTorchTrainingJob fails has failed: {name} failed with exit code 3", "bad luck"]
+    first, second = failed
+    assert first == f"PyTorchTrainingJob fails has failed: {name} failed with exit code 3"
+    assert second.startswith(
+        f"Container tensorflow of pod {name} ended with exit code 3: bad luck; `kubectl logs {name}"
+    )
     assert conditions(danlu, what)["ReplicaFailure"]["message"] == f"Pod[{name}] exited with error code 3"
 
 
@@ -206,8 +210,8 @@ def test_a_job_keeps_its_tensorboard_as_it_says_and_leaves_the_rest(danlu: Danlu
 
 def test_a_crash_of_danlu_changes_nothing_about_running_jobs(danlu: Danlu) -> None:
     """Placed as a gang, by a queue: the group, the restarts and the ports are as before."""
-    queue = {"scheduler": {"t9kScheduler": {"queue": "default"}}}
-    what = submit(danlu, "survives", role("worker", SLEEP, 3, "OnFailure"), **queue)
+    queue = {"t9kScheduler": {"queue": "default"}}
+    what = submit(danlu, "survives", role("worker", SLEEP, 3, "OnFailure"), scheduler=queue)
     danlu.wait("all of them", lambda: conditions(danlu, what).get("Running", {}).get("status") == "True")
 
     def picture() -> tuple[object, ...]:

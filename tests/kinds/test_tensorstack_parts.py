@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from danlu.kinds import references
-from danlu.kinds._training.tensorstack.flavour import is_enabled, restartable, split
+from danlu.kinds._training.tensorstack.dialect import restartable, split
+from danlu.kinds._training.tensorstack.trainingpods import is_enabled
 from danlu.kinds.notebook.activity import judge
-from danlu.kinds.tensorboard import logs
+from danlu.kinds.tensorboard import logdir
 
 NOW = datetime(2026, 1, 2, 5, tzinfo=UTC)
 
@@ -69,12 +70,12 @@ def test_ssh_counts_as_activity() -> None:
 
 
 def test_where_logs_lie_in_either_spelling() -> None:
-    old = logs.of({"trainingLogFilesets": ["t9k://pvc/mnist/log/", "t9k://minio/secret/bucket/x"]})
+    old = logdir.of({"trainingLogFilesets": ["t9k://pvc/mnist/log/", "t9k://minio/secret/bucket/x"]})
     assert old.claims == [("mnist", "log")]
     assert old.unsupported == ["t9k://minio/secret/bucket/x"]
-    assert logs.arguments(old) == ["--logdir=/logs/mnist/log"]
-    new = logs.of({"logDir": {"pvc": [{"name": "a", "subPath": ["x", "y/z"]}, {"name": "b"}]}})
-    assert logs.arguments(new) == ["--logdir_spec=a/x:/logs/a/x,a/y/z:/logs/a/y/z,b:/logs/b"]
+    assert logdir.arguments(old) == ["--logdir=/logs/mnist/log"]
+    new = logdir.of({"logDir": {"pvc": [{"name": "a", "subPath": ["x", "y/z"]}, {"name": "b"}]}})
+    assert logdir.arguments(new) == ["--logdir_spec=a/x:/logs/a/x,a/y/z:/logs/a/y/z,b:/logs/b"]
 
 
 def test_what_a_pod_needs_and_does_not_bring() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from danlu.meta.cel.checker import DYN, Problem, check, type_of
+from danlu.meta.cel.checker import DYN, CheckProblem, check, type_of
 from danlu.meta.cel.costs import Budget, CostExceeded
 from danlu.meta.cel.evaluator import BUDGET, compile_tree
 from danlu.meta.cel.rules import compile_errors
@@ -130,7 +130,7 @@ TYPES = type_of(
     ],
 )
 def test_rules_that_do_not_compile(source: str, text: str) -> None:
-    with pytest.raises(Problem) as found:
+    with pytest.raises(CheckProblem) as found:
         check(source, {"self": TYPES})
     assert text in found.value.text
 

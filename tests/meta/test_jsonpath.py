@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from danlu.meta.goregex import PatternError, compile_go
 from danlu.meta.jsonpath import JsonPath, JsonPathError, printed
 
 DATA: dict[str, Any] = {
@@ -47,24 +46,3 @@ def test_values_print_as_kubectl_prints_them() -> None:
         "",
         '{"a":[1]}',
     ]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text", "matches"),
-    [
-        ("^a$", "a\n", False),
-        (r"^[[:alpha:]]+\z", "abc", True),
-        (r"^\d+$", "\u0661", False),
-        (r"\Qa.b\E", "a.b", True),
-        ("(?i)ABC", "xabcx", True),
-        (r"^[^\]]+$", "ab", True),
-    ],
-)
-def test_go_patterns(pattern: str, text: str, matches: bool) -> None:
-    assert (compile_go(pattern).search(text) is not None) is matches
-
-
-@pytest.mark.parametrize("pattern", ["(", "(?=a)", r"(a)\1", "[z-a]"])
-def test_what_go_does_not_take(pattern: str) -> None:
-    with pytest.raises(PatternError):
-        compile_go(pattern)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from danlu.meta.kind import Object
-from danlu.meta.podsecurity import LevelVersion, Policy, detailed, evaluate, is_significant_update, policy_of
+from danlu.meta.podsecurity import LevelVersion, PodSecurityPolicy, detailed, evaluate, is_significant_update, policy_of
 
 RESTRICTED: Object = {
     "allowPrivilegeEscalation": False,
@@ -115,13 +115,15 @@ def test_what_was_allowed_later() -> None:
 
 def test_policies_of_labels() -> None:
     prefix = "pod-security.kubernetes.io/"
-    assert policy_of({}, Policy()) == (Policy(), [])
-    made, errors = policy_of({f"{prefix}enforce": "baseline", f"{prefix}enforce-version": "v1.30"}, Policy())
+    assert policy_of({}, PodSecurityPolicy()) == (PodSecurityPolicy(), [])
+    made, errors = policy_of({f"{prefix}enforce": "baseline", f"{prefix}enforce-version": "v1.30"}, PodSecurityPolicy())
     assert (str(made.enforce), str(made.warn), str(made.audit)) == (
         "baseline:v1.30", "baseline:v1.30", "privileged:latest",
     )  # fmt: skip
     assert not errors
-    made, errors = policy_of({f"{prefix}enforce": "x", f"{prefix}warn": "y", f"{prefix}audit-version": "z"}, Policy())
+    made, errors = policy_of(
+        {f"{prefix}enforce": "x", f"{prefix}warn": "y", f"{prefix}audit-version": "z"}, PodSecurityPolicy()
+    )
     assert (made.enforce.level, made.warn.level, made.audit.version) == ("restricted", "privileged", "latest")
     assert len(errors) == 3
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from danlu.meta import fieldselector, labels
-from danlu.meta.labels import Requirement, Selector, SelectorError, parse_selector, requirement
+from danlu.meta.labels import LabelRequirement, Selector, SelectorError, parse_selector, requirement
 
 PROPERTIES = settings(derandomize=True, deadline=None, database=None, max_examples=100)
 _ends = st.text(alphabet="aZ09n", min_size=1, max_size=2)
@@ -24,7 +24,7 @@ numbers = st.integers(-20, 20).map(lambda number: str(abs(number)))
 
 
 @st.composite
-def requirements(draw: st.DrawFn) -> Requirement:
+def requirements(draw: st.DrawFn) -> LabelRequirement:
     operator = draw(st.sampled_from(["=", "==", "!=", "in", "notin", "exists", "!", "gt", "lt"]))
     if operator in ("exists", "!"):
         return requirement(draw(label_keys), operator)
@@ -47,7 +47,7 @@ def test_what_is_printed_is_read_again(selector: Selector) -> None:
     assert parse_selector(str(selector)) == selector
 
 
-def naive(one: Requirement, given: Mapping[str, str]) -> bool:
+def naive(one: LabelRequirement, given: Mapping[str, str]) -> bool:
     """Kubernetes' words, one after the other."""
     has, value = one.key in given, given.get(one.key, "")
     if one.operator in ("=", "==", "in"):
@@ -96,7 +96,7 @@ def test_a_map_selects_what_contains_it(wanted: dict[str, str], given: dict[str,
 
 field_names = st.sampled_from(["metadata.name", "metadata.namespace", "status.phase", "spec.nodeName"])
 field_values = st.text(alphabet="ab,=\\! é", max_size=6)
-terms = st.builds(fieldselector.Term, field_names, field_values, st.booleans())
+terms = st.builds(fieldselector.FieldTerm, field_names, field_values, st.booleans())
 
 
 def without_spaces_lost(selector: fieldselector.FieldSelector) -> fieldselector.FieldSelector:
@@ -105,7 +105,7 @@ def without_spaces_lost(selector: fieldselector.FieldSelector) -> fieldselector.
 
 @PROPERTIES
 @given(st.lists(terms, max_size=4))
-def test_a_field_selector_that_is_printed_is_read_again(found: list[fieldselector.Term]) -> None:
+def test_a_field_selector_that_is_printed_is_read_again(found: list[fieldselector.FieldTerm]) -> None:
     selector = without_spaces_lost(fieldselector.FieldSelector(tuple(found)))
     again = fieldselector.parse(str(selector))
     assert without_spaces_lost(again) == selector
@@ -113,7 +113,9 @@ def test_a_field_selector_that_is_printed_is_read_again(found: list[fieldselecto
 
 @PROPERTIES
 @given(st.lists(terms, max_size=4), st.dictionaries(field_names, field_values, max_size=4))
-def test_a_field_selector_agrees_with_a_naive_model(found: list[fieldselector.Term], fields: dict[str, str]) -> None:
+def test_a_field_selector_agrees_with_a_naive_model(
+    found: list[fieldselector.FieldTerm], fields: dict[str, str]
+) -> None:
     wanted = all((fields.get(one.field, "") == one.value) == one.equal for one in found)
     assert fieldselector.FieldSelector(tuple(found)).matches(fields) == wanted
 

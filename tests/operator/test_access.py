@@ -8,13 +8,19 @@ from collections.abc import Mapping
 
 import pytest
 
+from danlu.client.client import Client
+from danlu.client.informer import ADDED, DELETED, MODIFIED
 from danlu.client.transport import Query, TransportResponse
+from danlu.kinds import registry
+from danlu.kinds.platform import PlatformSettings
+from danlu.meta.kind import Object
 from danlu.operator import access
-from danlu.operator.access import Access, Gate, Limit, resource_of
-from danlu.operator.health import Answer, _answer, _encode
+from danlu.operator.access import Access, AccessGate, Limit, resource_of
+from danlu.operator.health import HealthAnswer, _answer, _encode
 from danlu.operator.logs import JsonFormatter, Sparingly
+from danlu.operator.supervision import Supervision
 
-OK = Answer(200, "ok\n")
+OK = HealthAnswer(200, "ok\n")
 
 
 @pytest.mark.parametrize(
@@ -32,34 +38,68 @@ def test_what_a_path_is_about(path: str, resource: str) -> None:
     assert resource_of(path) == resource
 
 
-async def test_patient_requests_wait_for_a_calm_moment_and_not_longer_than_their_patience(
+async def test_background_requests_wait_for_a_calm_moment_and_not_longer_than_they_may(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(access, "CALM_S", 30.0)
-    gate = Gate(places=4)
+    gate = AccessGate(places=4)
     gate.pods_are_starting()
     went: list[str] = []
 
-    async def one(name: str, patience_s: float) -> None:
-        await gate.enter(patience_s)
+    async def one(name: str, max_wait_s: float) -> None:
+        await gate.enter(max_wait_s)
         went.append(name)
-        gate.leave(patience_s)
+        gate.leave(max_wait_s)
 
-    patient = asyncio.create_task(one("soon", 0.05))
-    more_patient = asyncio.create_task(one("late", 60.0))
+    background = asyncio.create_task(one("soon", 0.05))
+    another = asyncio.create_task(one("late", 60.0))
     await one("now", 0.0)
     assert went == ["now"]
-    await asyncio.wait_for(patient, 10)
+    await asyncio.wait_for(background, 10)
     assert went == ["now", "soon"]
-    assert not more_patient.done()
+    assert not another.done()
     gate._calm_at = 0.0
     await one("now again", 0.0)  # whoever leaves lets the next one look
-    await asyncio.wait_for(more_patient, 10)
+    await asyncio.wait_for(another, 10)
     assert gate._free == 4
 
 
+async def test_background_requests_go_as_soon_as_the_last_pod_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "CALM_S", 30.0)
+    gate = AccessGate()
+    gate.pods_are_starting()
+    background = asyncio.create_task(gate.enter(60.0))
+    gate.pod_began(1)
+    await asyncio.sleep(0.01)
+    assert not background.done()
+    assert not gate.is_calm()
+    gate.pod_began(0)
+    await asyncio.wait_for(background, 10)
+    assert gate.is_calm()
+
+
+async def test_pods_that_have_yet_to_run_are_counted() -> None:
+    told: list[int] = []
+    client = Client(Refusing(""))
+    watched = Supervision(client, registry.REGISTRY, PlatformSettings(), pod_began=told.append)
+
+    def pod(uid: str, phase: str, kind: str = "PyTorchJob") -> Object:
+        owner = {"apiVersion": "kubeflow.org/v1", "kind": kind, "name": "job", "uid": "1", "controller": True}
+        return {"metadata": {"uid": uid, "name": uid, "ownerReferences": [owner]}, "status": {"phase": phase}}
+
+    for uid in "abc":
+        watched._saw_pod(ADDED, pod(uid, "Pending"), None)
+    watched._saw_pod(ADDED, pod("else", "Pending", "ReplicaSet"), None)
+    watched._saw_pod(MODIFIED, pod("else", "Running", "ReplicaSet"), None)
+    watched._saw_pod(MODIFIED, pod("a", "Running"), None)
+    watched._saw_pod(MODIFIED, pod("a", "Succeeded"), None)
+    watched._saw_pod(DELETED, pod("b", "Pending"), None)
+    watched._saw_pod(MODIFIED, pod("c", "Failed"), None)
+    assert told == [2, 1, 0]
+
+
 async def test_one_that_gives_up_takes_no_place_with_it() -> None:
-    gate = Gate(places=1)
+    gate = AccessGate(places=1)
     await gate.enter(0.0)
     waiting = [asyncio.create_task(gate.enter(0.0)) for _ in range(2)]
     await asyncio.sleep(0)

@@ -11,6 +11,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from benchmarks.servers import RealControlPlane
 from tests.operator.install.conftest import Kubectl, programs
 from tests.running import until
 
-from danlu.kinds import rbac, registry
+from danlu.kinds import platformroles, registry
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -167,12 +168,16 @@ def test_a_right_that_is_taken_from_a_running_operator(
     start: Callable[..., Replica], real: RealControlPlane, kubectl: Kubectl, tmp_path: Path
 ) -> None:
     """The jobs that it concerns say so, with the command that mends it, until it is given back."""
-    whole = rbac.operator_role(registry.REGISTRY)
+    whole = platformroles.operator_role(registry.REGISTRY)
     cut = {**whole, "rules": [without_writing_pods(rule) for rule in whole["rules"]]}
     kubectl("apply", "-f", "-", manifest=whole)
     kubectl("create", "serviceaccount", "robbed")
     kubectl(
-        "create", "clusterrolebinding", "robbed", f"--clusterrole={rbac.OPERATOR}", "--serviceaccount=default:robbed"
+        "create",
+        "clusterrolebinding",
+        "robbed",
+        f"--clusterrole={platformroles.OPERATOR}",
+        "--serviceaccount=default:robbed",
     )
     options = ("--no-leader-election", "--kinds", "PyTorchJob,PyTorchTrainingJob")
     start("robbed", *options, kubeconfig=of_account("robbed", real, kubectl, tmp_path))
@@ -187,7 +192,7 @@ def test_a_right_that_is_taken_from_a_running_operator(
     kubectl("create", "-f", "-", manifest=job(101))
     fewer = {"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 1}}}}
     kubectl("patch", "pytorchjob", "job-100", "--type=merge", "-p", json.dumps(fewer))
-    said = {name: wait(f"{name} to say it", lambda name=name: told(name))["message"] for name in ("job-100", "job-101")}
+    said = {name: wait(f"{name} to say it", partial(told, name))["message"] for name in ("job-100", "job-101")}
     assert 'cannot delete resource "pods"' in said["job-100"]
     assert 'cannot create resource "pods"' in said["job-101"]
     assert all("`danlu install`" in message for message in said.values())
@@ -210,7 +215,7 @@ def test_a_server_that_goes_is_told_once_and_waited_for(start: Callable[..., Rep
     wait("it to work", lambda: replica.said("waiting for the lease") and replica.page("/readyz")[0] == 200)
     real.processes[1].kill()
     wait("it to see that", lambda: replica.page("/readyz")[0] == 503)
-    tried = re.compile(r'danlu_api_requests_total\{verb="(?:get|update)",code="none"\} (\d+)')
+    tried = re.compile(r'danlu_api_requests_total\{code="none",verb="(?:get|update)"\} (\d+)')
 
     def attempts() -> int:
         return sum(map(int, tried.findall(replica.page("/metrics")[1])))

@@ -17,6 +17,7 @@ from danlu.client import config, informer
 from danlu.client.client import Client
 from danlu.client.transport import Query, Transport, TransportResponse
 from danlu.embedded.cluster import Cluster
+from danlu.embedded.settings import ClusterSettings
 from danlu.kinds import registry
 from danlu.kinds.platform import PlatformSettings
 from danlu.kinds.pytorchjob.reconcile import PYTORCHJOB
@@ -26,7 +27,6 @@ from danlu.meta.wellknown import EVENT, LEASE, NAMESPACE, POD
 from danlu.operator import supervision
 from danlu.operator.run import LEASE as LEASE_NAME
 from danlu.operator.run import Operator, OperatorSettings
-from danlu.settings import ClusterSettings
 
 WAIT_S = 30.0
 KINDS = tuple(kind for kind in registry.REGISTRY if kind.kind.kind in ("PyTorchJob", "TFJob"))
@@ -240,7 +240,7 @@ async def test_metrics_tell_counts_latency_and_depth_by_kind(cluster: Cluster) -
         'danlu_reconcile_errors_total{kind="PyTorchJob"} 0',
         'danlu_queue_depth{kind="TFJob"} 0',
         'danlu_reconcile_seconds_bucket{kind="PyTorchJob",le="+Inf"} ',
-        'danlu_api_requests_total{verb="create",code="201"} ',
+        'danlu_api_requests_total{code="201",verb="create"} ',
         "process_resident_memory_bytes ",
     ):
         assert line in text

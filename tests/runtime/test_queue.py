@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from danlu.runtime.queue import Closed, Queue
+from danlu.runtime.workqueue import Closed, Queue
 
 
 async def test_a_key_is_in_it_once() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from danlu import errors
 from danlu.meta.kind import Kind, Object
+from danlu.meta.said import ANNOTATION, Said
 from danlu.runtime.recorder import SPAM_BURST, EventRecorder
 
 POD: Object = {
@@ -39,6 +42,22 @@ def recorder(server: Any) -> EventRecorder:
 
 async def flush(events: EventRecorder) -> None:
     await events.stop()
+
+
+async def test_what_a_message_carries_goes_into_an_annotation() -> None:
+    server = Server()
+    events = recorder(server)
+    causes = [{"code": "DL-OOM", "params": {"pod": "p", "limit": "220Mi"}}]
+    events.warning(POD, "BackOff", Said("out of memory", causes))
+    events.warning(POD, "Other", "a plain text")
+    await flush(events)
+    coded, plain = server.created
+    assert orjson.loads(coded["metadata"]["annotations"][ANNOTATION]) == causes
+    assert coded["message"] == "out of memory", "people read the same as ever"
+    assert "annotations" not in plain["metadata"]
+    events.warning(POD, "BackOff", Said("out of memory", causes))
+    await flush(events)
+    assert server.patched[0][1]["metadata"]["annotations"] == coded["metadata"]["annotations"]
 
 
 async def test_the_shape_of_an_event() -> None:

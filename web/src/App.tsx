@@ -1,10 +1,11 @@
-/** Routes and what stands around every page. Pages register themselves: src/pages/<page>/page.tsx. */
+/** Routes and what stands around every page. Pages register themselves: frame/pages.tsx. */
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { App as AntApp, ConfigProvider, theme as antTheme } from 'antd'
 import enUS from 'antd/locale/en_US'
 import zhCN from 'antd/locale/zh_CN'
 import { lazy, Suspense, useMemo } from 'react'
 import { createBrowserRouter, Navigate, RouterProvider, type RouteObject } from 'react-router-dom'
+import { PAGES } from './frame/pages'
 import { rememberedProject } from './frame/project'
 import { SessionProvider } from './frame/session'
 import { tokens, useTheme } from './frame/theme'
@@ -20,13 +21,6 @@ const BuildFrame = lazy(() => frame ?? import('./frame/BuildFrame'))
 const EnterApp = lazy(() => import('./frame/EnterApp'))
 const NotFound = lazy(() => import('./frame/NotFound'))
 
-/** What a page.tsx exports: its routes below /build/:namespace/, each with a lazy element. */
-export interface Page {
-  routes: RouteObject[]
-}
-
-const pages = import.meta.glob<{ page: Page }>('./pages/*/page.tsx', { eager: true })
-
 const routes: RouteObject[] = [
   { path: '/', element: <Landing /> },
   { path: '/build', element: <Navigate replace to={`/build/${rememberedProject()}/overview`} /> },
@@ -35,7 +29,7 @@ const routes: RouteObject[] = [
     element: <BuildFrame />,
     children: [
       { index: true, element: <Navigate replace to="overview" /> },
-      ...Object.values(pages).flatMap((module) => module.page.routes),
+      ...PAGES.flatMap((page) => page.routes),
       { path: '*', element: <NotFound /> },
     ],
   },
@@ -44,21 +38,23 @@ const routes: RouteObject[] = [
   { path: '*', element: <main><NotFound /></main> },
 ]
 
-const queries = new QueryClient({
-  defaultOptions: {
-    queries: {
-      retry: (count, error) => !(error instanceof KubeError && error.code < 500) && count < 3,
-      refetchOnWindowFocus: false,
-      staleTime: 5_000,
+const newQueries = (): QueryClient =>
+  new QueryClient({
+    defaultOptions: {
+      queries: {
+        retry: (count, error) => !(error instanceof KubeError && error.code < 500) && count < 3,
+        refetchOnWindowFocus: false,
+        staleTime: 5_000,
+      },
     },
-  },
-})
+  })
 
 export default function App() {
   const language = useLanguage()
   const w = useWords(words)
   const chosenTheme = useTheme()
   const router = useMemo(() => createBrowserRouter(routes), [])
+  const queries = useMemo(newQueries, [])
   return (
     <ConfigProvider
       locale={language === 'zh' ? zhCN : enUS}

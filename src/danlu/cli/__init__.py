@@ -1,5 +1,3 @@
-"""The command line, one file per command, and the composition root of both modes.
-
-Only here may `embedded` and `kinds` meet. What a command decides belongs elsewhere: these files read words, call and
-print.
-"""
+"""The command line: one file per command, in the folders `local` (this machine), `work`, `cluster` and `maintenance`.
+These files read options, call, ask and print, in English and Chinese; what a command decides or puts together belongs
+below: `standalone` for `danlu up`, `operator.install`, `console`, `environments`."""

@@ -1,102 +1,59 @@
 """`danlu`: reads the command line and hands over to one file per command.
 
-Commands are imported when they are chosen, so that `danlu status` does not wait for what only `danlu up` needs.
-
 Exit codes: 0 done, 1 it could not be done (one line on stderr says why), 2 the command line is wrong, 3 `danlu status`
 found nothing running, 130 Ctrl-C.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import os
 import sys
 import traceback
-from pathlib import Path
-from typing import NoReturn
+from collections.abc import Iterator
 
-# name -> (module, one line of help)
-COMMANDS = {
-    "up": ("danlu.cli.up", "start a Kubernetes in one process on this machine"),
-    "down": ("danlu.cli.down", "stop it and the pods it runs; objects and volumes stay"),
-    "status": ("danlu.cli.status", "say whether it runs, where, and how pods are run here"),
-    "backup": ("danlu.cli.backup", "write everything that is stored to one file, while it runs or not"),
-    "restore": ("danlu.cli.restore", "put a backup back in place"),
-    "repair": ("danlu.cli.repair", "show what was found damaged, and mend it"),
-    "encryption": ("danlu.cli.encryption", "tell of the key that secrets are encrypted with, or change it"),
-    "kubeconfig": ("danlu.cli.kubeconfig", "print the path of its kubeconfig, or merge it into your own"),
-    "images": ("danlu.cli.images", "list the image catalogue, or build one of its environments"),
-    "data": ("danlu.cli.data", "fetch the data sets of the examples"),
-    "console": ("danlu.cli.console", "serve the web console of a Kubernetes cluster"),
-    "operator": ("danlu.cli.operator", "look after Danlu's kinds on a Kubernetes cluster"),
-    "install": ("danlu.cli.install", "put Danlu on a Kubernetes cluster, or bring it up to date there"),
-    "uninstall": ("danlu.cli.uninstall", "take Danlu from a cluster; what users made is kept"),
-    "version": ("danlu.cli.version", "print the version"),
-}
+from danlu.cli import layout
+from danlu.cli.commands import COMMANDS, SECTIONS
+from danlu.cli.failures import CommandError, UsageError
+from danlu.cli.language import Text
+
 SHOW_TRACEBACK = "DANLU_TRACEBACK"  # set: an unexpected error shows where it happened
 
-
-class CommandError(Exception):
-    """Something the user can mend; the message is one clear line."""
-
-    exit_code = 1
-
-
-class UsageError(CommandError):
-    """The command line asks for something that cannot be."""
-
-    exit_code = 2
-
-
-class _Formatter(argparse.HelpFormatter):
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26, width=min(_columns(), 100))
-
-
-class Parser(argparse.ArgumentParser):
-    def __init__(self, prog: str, description: str) -> None:
-        super().__init__(prog=prog, description=description, formatter_class=_Formatter, allow_abbrev=False)
-
-    def error(self, message: str) -> NoReturn:
-        message = message.removeprefix("argument ")
-        self.exit(UsageError.exit_code, f"danlu: {message}; `{self.prog} --help` tells more\n")
+ABOUT = Text(
+    "Danlu 丹炉: build and train AI models with Kubernetes' own YAML, on this machine or on a cluster.",
+    "Danlu 丹炉：用 Kubernetes 自己的 YAML，在本机或集群上构建和训练 AI 模型。",
+)
+USAGE = Text("usage: danlu COMMAND [OPTIONS]", "用法：danlu 命令 [选项]")
+TELLS_MORE = Text(
+    "`danlu COMMAND --help` tells more about one command.", "`danlu 命令 --help` 给出某个命令的详细说明。"
+)
+NO_COMMAND = Text(
+    "there is no command {name!r}; `danlu --help` lists them", "没有 {name!r} 这个命令；`danlu --help` 列出全部"
+)
+MISTAKE = Text(
+    "a mistake in Danlu: {error} (set {variable}=1 to see where)",
+    "丹炉的程序错误：{error}（设置 {variable}=1 可看到出错位置）",
+)
 
 
-def _columns() -> int:
-    import shutil
-
-    return shutil.get_terminal_size((100, 24)).columns
-
-
-def overview() -> str:
-    width = max(map(len, COMMANDS)) + 3
-    lines = [
-        "Danlu 丹炉: build and train AI models with Kubernetes' own YAML, on this machine or on a cluster.",
-        "",
-        "usage: danlu COMMAND [OPTIONS]",
-        "",
-        *(f"  {name:<{width}}{text}" for name, (_, text) in COMMANDS.items()),
-        "",
-        "`danlu COMMAND --help` tells more about one command.",
-    ]
-    return "\n".join(lines)
-
-
-def command_parser(name: str) -> Parser:
-    module, text = COMMANDS[name]
-    command = Parser(f"danlu {name}", text[0].upper() + text[1:] + ".")
-    command.add_argument(
-        "--data-dir", type=Path, metavar="DIR", help="where everything is kept (default: $DANLU_HOME, else ~/.danlu)"
-    )
-    importlib.import_module(module).arguments(command)
-    return command
+def overview() -> Iterator[str]:
+    most = min(layout.columns(), layout.WIDEST)
+    yield from layout.wrapped(ABOUT(), most)
+    yield ""
+    yield USAGE()
+    left = max(map(len, COMMANDS)) + 5
+    for section in SECTIONS:
+        yield ""
+        yield section.title()
+        rows = [(name, entry.about()) for name, entry in section.commands.items()]
+        yield from layout.definitions(rows, most, left=left)
+    yield ""
+    yield TELLS_MORE()
 
 
 def main(argv: list[str] | None = None) -> None:
-    words = sys.argv[1:] if argv is None else argv
+    _set_up_streams()
     try:
-        code = _run(words)
+        code = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()  # here, where a reader that went away is expected
         sys.exit(code)
     except CommandError as error:
@@ -114,24 +71,43 @@ def main(argv: list[str] | None = None) -> None:
         sys.exit(1)
 
 
+def _set_up_streams() -> None:
+    """A terminal that knows no Chinese shows ? in place of it: better than nothing at all."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
 def _unexpected(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    place = f"set {SHOW_TRACEBACK}=1 to see where"
-    return f"a mistake in Danlu: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''} ({place})"
+    said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    return MISTAKE(error=said, variable=SHOW_TRACEBACK)
 
 
 def _run(words: list[str]) -> int:
-    if not words:
-        print(overview())
-        return UsageError.exit_code
-    name, rest = words[0], words[1:]
-    if name in ("-h", "--help", "help"):
-        print(overview())
-        return 0
-    if name == "--version":
-        name = "version"
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    if not words or words[0] in ("-h", "--help"):
+        print("\n".join(overview()))
+        return 0 if words else UsageError.exit_code
+    name = "version" if words[0] == "--version" else words[0]
     if name not in COMMANDS:
-        raise UsageError(f"there is no command {name!r}; `danlu --help` lists them")
-    arguments = command_parser(name).parse_intermixed_args(rest)
-    return int(importlib.import_module(COMMANDS[name][0]).run(arguments))
+        raise UsageError(NO_COMMAND(name=name))
+    return _command(name, words[1:])
+
+
+def _command(name: str, words: list[str]) -> int:
+    import click
+
+    from danlu.cli import usageerrors
+    from danlu.cli.command import load
+
+    command = load(name, COMMANDS[name])
+    try:
+        with command.make_context(f"danlu {name}", words) as context:
+            return command.invoke(context)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.UsageError as error:
+        raise UsageError(usageerrors.told(error)) from error

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from danlu.cli.main import CommandError
-from danlu.embedded.datadir import DataDirectory
+from danlu.cli.command import CommandOptions
+from danlu.cli.failures import CommandError
+from danlu.cli.language import Text, translated
+from danlu.embedded.datadir import DataDirectory, InUse
+from danlu.embedded.settings import default_home
 from danlu.embedded.storage import DataDirectoryError
-from danlu.settings import default_home
+
+MUST_BE_STOPPED = Text(
+    "{problem}; `danlu {command}` needs it stopped, and `danlu down --keep-pods` leaves the pods running",
+    "{problem}；`danlu {command}` 需要先停止它，`danlu down --keep-pods` 会让 Pod 继续运行",
+)
 
 
 @contextmanager
@@ -19,22 +24,22 @@ def stopped(directory: DataDirectory, command: str) -> Iterator[None]:
     try:
         directory.prepare()
         directory.acquire()
+    except InUse as error:
+        raise CommandError(MUST_BE_STOPPED(problem=translated(error), command=command)) from error
     except DataDirectoryError as error:
-        text = f"{error}; `danlu {command}` needs it stopped, and `danlu down --keep-pods` leaves the pods running"
-        raise CommandError(text if "already running" in str(error) else str(error)) from error
+        raise CommandError(translated(error)) from error
     try:
         yield
     except DataDirectoryError as error:
-        raise CommandError(str(error)) from error
+        raise CommandError(translated(error)) from error
     finally:
         directory.release()
 
 
-def data_directory(arguments: argparse.Namespace) -> DataDirectory:
-    chosen: Path | None = arguments.data_dir
-    directory = DataDirectory(chosen or default_home())
+def data_directory(options: CommandOptions) -> DataDirectory:
+    directory = DataDirectory(options.data_dir or default_home())
     try:
         directory.check()
     except DataDirectoryError as error:
-        raise CommandError(str(error)) from error
+        raise CommandError(translated(error)) from error
     return directory

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from danlu.meta import manifests
+from danlu.meta import yamlreader
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-class ConfigError(Exception):
+class ClientConfigError(Exception):
     """No usable configuration; the message says which file and what is wrong with it."""
 
 
@@ -52,7 +52,7 @@ def load(path: str | Path | None = None, context: str = "", environ: Mapping[str
 def in_cluster(environ: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT) -> Config:
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host or not (folder / "token").exists():
-        raise ConfigError("not in a pod: KUBERNETES_SERVICE_HOST or the service account's token is missing")
+        raise ClientConfigError("not in a pod: KUBERNETES_SERVICE_HOST or the service account's token is missing")
     namespace = folder / "namespace"
     return Config(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
@@ -66,12 +66,14 @@ def from_kubeconfig(paths: list[Path], context: str = "") -> Config:
     merged = _merge(paths)
     wanted = context or merged["current-context"]
     if not wanted:
-        raise ConfigError(f"{_shown(paths)} names no current-context: choose one with `kubectl config use-context`")
+        raise ClientConfigError(
+            f"{_shown(paths)} names no current-context: choose one with `kubectl config use-context`"
+        )
     chosen = _named(merged, "contexts", "context", wanted, paths)
     cluster = _named(merged, "clusters", "cluster", chosen.get("cluster", ""), paths)
     user = _named(merged, "users", "user", chosen["user"], paths) if chosen.get("user") else {}
     if not cluster.get("server"):
-        raise ConfigError(f"{_shown(paths)}: cluster {chosen.get('cluster')!r} has no server")
+        raise ClientConfigError(f"{_shown(paths)}: cluster {chosen.get('cluster')!r} has no server")
     return Config(
         server=cluster["server"].rstrip("/"),
         namespace=chosen.get("namespace") or "default",
@@ -95,24 +97,24 @@ def _merge(paths: list[Path]) -> dict[str, Any]:
             continue
         found = True
         try:
-            content = manifests.load(path.read_bytes())[0] or {}
-        except (OSError, manifests.YamlError) as error:
-            raise ConfigError(f"{path} cannot be read: {error}") from None
+            content = yamlreader.load(path.read_bytes())[0] or {}
+        except (OSError, yamlreader.YamlError) as error:
+            raise ClientConfigError(f"{path} cannot be read: {error}") from None
         if not isinstance(content, dict):
-            raise ConfigError(f"{path} is not a kubeconfig")
+            raise ClientConfigError(f"{path} is not a kubeconfig")
         merged["current-context"] = merged["current-context"] or content.get("current-context") or ""
         for section in ("clusters", "contexts", "users"):
             for entry in content.get(section) or ():
                 merged[section].setdefault(entry["name"], {**entry, "folder": str(path.parent)})
     if not found:
-        raise ConfigError(f"no kubeconfig at {_shown(paths)}")
+        raise ClientConfigError(f"no kubeconfig at {_shown(paths)}")
     return merged
 
 
 def _named(merged: dict[str, Any], section: str, key: str, name: str, paths: list[Path]) -> dict[str, Any]:
     entry = merged[section].get(name)
     if entry is None:
-        raise ConfigError(f"{_shown(paths)} has no {key} {name!r}")
+        raise ClientConfigError(f"{_shown(paths)} has no {key} {name!r}")
     return {**(entry.get(key) or {}), "folder": entry["folder"]}
 
 
@@ -123,7 +125,7 @@ def _data(entry: dict[str, Any], field: str) -> bytes:
         try:
             return Path(_beside(entry, entry[field])).read_bytes()
         except OSError as error:
-            raise ConfigError(f"{field}: {error}") from None
+            raise ClientConfigError(f"{field}: {error}") from None
     return b""
 
 

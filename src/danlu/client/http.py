@@ -15,8 +15,8 @@ from urllib.parse import urlencode
 
 from danlu import errors
 from danlu.client.config import Config
+from danlu.client.tlstrust import trusting
 from danlu.client.transport import Query, TransportResponse, asks_for_a_stream
-from danlu.client.trust import trusting
 
 if TYPE_CHECKING:
     import aiohttp

@@ -6,7 +6,7 @@ Invariants:
 - Every change is told to the handlers exactly once, in order, including those that a relist discovers.
 - A name reused by a new object (another uid) is told as DELETED of the old and ADDED of the new.
 - Objects in the cache are shared: nobody changes them.
-- Of managedFields, half of an object's memory, they have what was applied: only `applying` reads them, for that.
+- Of managedFields, half of an object's memory, they have what was applied: only `outcomewriter` reads them, for that.
 - A `packed` cache keeps JSON, a fifth of an object's memory, and reads it anew each time: for a program that knows of
   many objects and looks at few.
 """
@@ -16,14 +16,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing
-from typing import Any, TypeAlias, cast
-
-import orjson
+from typing import Any, cast
 
 from danlu import errors
 from danlu.client.client import Client
+from danlu.client.indexer import Indexer, key_of
 from danlu.meta import owners
 from danlu.meta.kind import Kind, Object
 from danlu.meta.objects import with_applied_fields_only
@@ -38,19 +37,13 @@ Handler = Callable[[str, Object, Object | None], None]
 OwnerHandler = Callable[[str, Object, Object | None, str], None]
 """As `Handler`, with the name of the owner that controls the object."""
 
-IndexFunction = Callable[[Object], Iterable[Hashable]]
-
-Objects: TypeAlias = list[Object]  # spelled here because `Informer.list` hides the builtin inside the class
-Values: TypeAlias = list[Hashable]
-Kept: TypeAlias = Object | bytes  # in the cache: as it is, or packed
-
 FIRST_BACKOFF_S = 0.2
 LONGEST_BACKOFF_S = 30.0
 WATCH_S = 300, 600  # until it is asked for again: a silently dead connection is noticed, and not all at once
 PAGE = 500  # objects in one answer
 
 
-class Informer:
+class Informer(Indexer):
     def __init__(
         self,
         client: Client,
@@ -61,54 +54,19 @@ class Informer:
         *,
         packed: bool = False,
     ) -> None:
+        super().__init__(kind, packed=packed)
         self.client = client
-        self.kind = kind
         self.namespace = namespace
         self.labels = labels
         self.fields = fields
         self.resource_version = ""  # up to where the watch has been read
         self.forbidden = ""  # in the server's words, while it does not let us read this kind
-        self.packed = packed
-        self._objects: dict[str, dict[str, Kept]] = {}
-        self._indexes: dict[str, tuple[IndexFunction, dict[Hashable, dict[tuple[str, str], Kept]]]] = {}
         self._handlers: list[Handler] = []
         self._owner_handlers: dict[tuple[str, str], list[OwnerHandler]] = {}
         self._synced = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    # -- reading
-
-    def get(self, namespace: str | None, name: str) -> Object | None:
-        kept = self._objects.get(namespace or "", {}).get(name)
-        return kept if kept is None else _unpacked(kept)
-
-    def list(self, namespace: str | None = None) -> Objects:
-        if namespace is not None:
-            return [_unpacked(kept) for kept in self._objects.get(namespace, {}).values()]
-        return [_unpacked(kept) for names in self._objects.values() for kept in names.values()]
-
-    def by_index(self, index: str, value: Hashable) -> Objects:
-        return [_unpacked(kept) for kept in self._indexes[index][1].get(value, {}).values()]
-
-    def index_size(self, index: str, value: Hashable) -> int:
-        return len(self._indexes[index][1].get(value, ()))
-
-    def index_values(self, index: str) -> Values:
-        return [*self._indexes[index][1]]
-
-    def __len__(self) -> int:
-        return sum(map(len, self._objects.values()))
-
     # -- set-up
-
-    def add_index(self, name: str, values: IndexFunction) -> None:
-        """Adding the same name again is allowed and does nothing, so that users of a shared informer need no order."""
-        if name in self._indexes:
-            return
-        self._indexes[name] = (values, {})
-        for names in self._objects.values():
-            for kept in names.values():
-                self._index_one(name, None, _unpacked(kept), kept)
 
     def add_handler(self, handler: Handler) -> None:
         """A handler that comes late is told of what is already known."""
@@ -225,13 +183,12 @@ class Informer:
     def _put_all(self, items: Iterable[Object]) -> set[tuple[str, str]]:
         listed = set()
         for obj in items:
-            listed.add(_key(obj))
+            listed.add(key_of(obj))
             self._put(obj)
         return listed
 
     def _keep_only(self, listed: set[tuple[str, str]], resource_version: str) -> None:
-        known = [(namespace, name) for namespace, names in self._objects.items() for name in names]
-        for key in known:
+        for key in self.keys():
             obj = self.get(*key) if key not in listed else None
             if obj is not None and not _newer(_version(obj), resource_version):
                 self._drop(obj, obj)
@@ -286,42 +243,9 @@ class Informer:
         if cached is not None and cached["metadata"].get("uid") == meta.get("uid"):
             self._drop(cached, obj)
 
-    def _store(self, obj: Object, cached: Object | None) -> None:
-        namespace, name = _key(obj)
-        kept = _packed(obj) if self.packed else obj
-        self._objects.setdefault(namespace, {})[name] = kept
-        for index in self._indexes:
-            self._index_one(index, cached, obj, kept)
-
     def _drop(self, cached: Object, last: Object) -> None:
-        namespace, name = _key(cached)
-        del self._objects[namespace][name]
-        if not self._objects[namespace]:
-            del self._objects[namespace]
-        for index in self._indexes:
-            self._index_one(index, cached, None, None)
+        self._forget(cached)
         self._tell_all(DELETED, last, cached)
-
-    def _index_one(self, name: str, old: Object | None, new: Object | None, kept: Kept | None) -> None:
-        values, entries = self._indexes[name]
-        if old is not None:
-            key = _key(old)
-            for value in self._values(values, old):
-                bucket = entries.get(value)
-                if bucket is not None:
-                    bucket.pop(key, None)
-                    if not bucket:
-                        del entries[value]
-        if new is not None and kept is not None:
-            for value in self._values(values, new):
-                entries.setdefault(value, {})[_key(new)] = kept
-
-    def _values(self, values: IndexFunction, obj: Object) -> Iterable[Hashable]:
-        try:
-            return tuple(values(obj))
-        except Exception:  # an object that nobody could foresee must not keep all others out of the cache
-            log.exception("an index of %s cannot take in %s", self.kind.resource, _key(obj))
-            return ()
 
     def _tell_all(self, event: str, obj: Object, old: Object | None) -> None:
         for handler in self._handlers:
@@ -331,7 +255,7 @@ class Informer:
         try:
             handler(event, obj, old)
         except Exception:  # one listener's bug is not the others' loss
-            log.exception("a handler of %s failed on %s %s", self.kind.resource, event, _key(obj))
+            log.exception("a handler of %s failed on %s %s", self.kind.resource, event, key_of(obj))
 
     def _tell_owner(self, event: str, obj: Object, old: Object | None) -> None:
         owner, before = _owner(obj), _owner(old) if old is not None else None
@@ -339,19 +263,6 @@ class Informer:
             if one is not None:
                 for handler in self._owner_handlers.get(one[:2], ()):
                     handler(event, obj, old, one[2])
-
-
-def _packed(obj: Object) -> Kept:
-    return bytes(memoryview(orjson.dumps(obj)))  # what orjson answers lies in a buffer more than twice as large
-
-
-def _unpacked(kept: Kept) -> Object:
-    return cast(Object, orjson.loads(kept)) if isinstance(kept, bytes) else kept
-
-
-def _key(obj: Object) -> tuple[str, str]:
-    meta = obj["metadata"]
-    return meta.get("namespace") or "", meta["name"]
 
 
 def _version(obj: Object) -> str:
@@ -364,16 +275,6 @@ def _newer(one: str, other: str) -> bool:
         return int(one) > int(other)
     except ValueError:
         return False
-
-
-def owner_uids(obj: Object) -> list[Hashable]:
-    """Index function: the uids of all owners."""
-    return [owner["uid"] for owner in obj["metadata"].get("ownerReferences") or ()]
-
-
-def controller_uid(obj: Object) -> list[Hashable]:
-    """Index function: the uid of the owner that controls the object, when there is one."""
-    return [o["uid"] for o in obj["metadata"].get("ownerReferences") or () if o.get("controller")]
 
 
 def _owner(obj: Object) -> tuple[str, str, str] | None:

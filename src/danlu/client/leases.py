@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from danlu import errors
 from danlu.client.client import Client
@@ -20,23 +21,21 @@ from danlu.meta.wellknown import LEASE
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    duration_s: float = 15.0  # after which another may lead, counted from the last renewal
+    renew_deadline_s: float = 10.0  # after which a leader that could not renew stops
+    retry_s: float = 2.0
+    longest_retry_s: float = 30.0  # while the API does not answer
+
+
 class LeaderElection:
     def __init__(
-        self,
-        client: Client,
-        name: str,
-        namespace: str,
-        identity: str,
-        *,
-        duration_s: float = 15.0,
-        renew_deadline_s: float = 10.0,
-        retry_s: float = 2.0,
-        longest_retry_s: float = 30.0,
+        self, client: Client, name: str, namespace: str, identity: str, times: LeaseTimes | None = None
     ) -> None:
         self.client = client
         self.name, self.namespace, self.identity = name, namespace, identity
-        self.duration_s, self.renew_deadline_s, self.retry_s = duration_s, renew_deadline_s, retry_s
-        self.longest_retry_s = longest_retry_s
+        self.times = times or LeaseTimes()
         self.leading = False
         self.heard = False  # the API has answered at least once
         self._lease: Object | None = None  # as we wrote it last
@@ -48,7 +47,7 @@ class LeaderElection:
         failures = 0
         while not (taken := await self._try()):
             failures = failures + 1 if taken is None else 0
-            await asyncio.sleep(min(self.retry_s * 2 ** min(failures, 10), self.longest_retry_s))
+            await asyncio.sleep(min(self.times.retry_s * 2 ** min(failures, 10), self.times.longest_retry_s))
         self.leading = True
         log.info("%s leads %s/%s", self.identity, self.namespace, self.name)
         working = asyncio.ensure_future(work())
@@ -66,10 +65,13 @@ class LeaderElection:
 
     async def _renew(self) -> None:
         last = time.monotonic()
-        while time.monotonic() - last < self.renew_deadline_s:
-            await asyncio.sleep(self.retry_s)
+        while time.monotonic() - last < self.times.renew_deadline_s:
+            await asyncio.sleep(self.times.retry_s)
             try:
-                renewed = await asyncio.wait_for(self._try(), self.renew_deadline_s)
+                # Not wait_for: before Python 3.12 it swallows a cancellation that comes as the answer does, and a
+                # leader that was told to stop would go on renewing for good.
+                async with asyncio.timeout(self.times.renew_deadline_s):
+                    renewed = await self._try()
             except TimeoutError:
                 renewed = None
             if renewed is False:
@@ -111,7 +113,7 @@ class LeaderElection:
         version = lease["metadata"]["resourceVersion"]
         if version != self._seen:
             self._seen, self._seen_at = version, time.monotonic()
-        held_s = float(spec.get("leaseDurationSeconds") or self.duration_s)
+        held_s = float(spec.get("leaseDurationSeconds") or self.times.duration_s)
         if holder and holder != self.identity and time.monotonic() - self._seen_at < held_s:
             return False
         self._lease = await self.client.update(LEASE, {**lease, "spec": self._spec(spec, now)})
@@ -123,7 +125,7 @@ class LeaderElection:
         return {
             **old,
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": max(1, int(self.duration_s)),
+            "leaseDurationSeconds": max(1, int(self.times.duration_s)),
             "acquireTime": old.get("acquireTime", now) if mine else now,
             "renewTime": now,
             "leaseTransitions": transitions if mine or not old else transitions + 1,

@@ -32,17 +32,17 @@ class Transport(Protocol):
     async def close(self) -> None: ...
 
 
-PATIENCE: ContextVar[float] = ContextVar("patience", default=0.0)
+MAX_WAIT_S: ContextVar[float] = ContextVar("max_wait_s", default=0.0)
 """Seconds that the requests under way may wait for more urgent ones; a transport is free to send them at once."""
 
 
 @contextmanager
-def patience(seconds: float) -> Iterator[None]:
-    token = PATIENCE.set(seconds)
+def may_wait(seconds: float) -> Iterator[None]:
+    token = MAX_WAIT_S.set(seconds)
     try:
         yield
     finally:
-        PATIENCE.reset(token)
+        MAX_WAIT_S.reset(token)
 
 
 def asks_for_a_stream(query: Query) -> bool:

@@ -5,6 +5,7 @@
 /console/sign-in       POST {"token": …}: any bearer token of the cluster; {"link": …}: that of `danlu up`'s link
 /console/sign-out      POST
 /console/oidc/…        POST start, finish; between them callback, a page
+/console/explain       POST {"object": …, "pods": […], …}: why it waits, of what the page knows
 /console/apps/…        POST open, and enter, a page: the way to notebooks and TensorBoards, on the other origin
 everything else        the pages
 
@@ -16,39 +17,64 @@ from __future__ import annotations
 
 import hmac
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from danlu import __version__
-from danlu.console import appnames, kubeproxy, proof, watching
+from danlu.console import appnames, explanation, kubeproxy, proof, watchsocket
+from danlu.console.appentrance import Entrance
+from danlu.console.appfinder import AppFinder
 from danlu.console.asgi import (
+    MAX_FORM_BYTES,
+    NOT_KEPT,
+    Answer,
+    ASGIApp,
+    HTTPConnection,
+    Json,
     Message,
     Receive,
+    Redirect,
     Request,
+    Response,
     Scope,
     Send,
-    answer,
-    answer_json,
+    StatusResponse,
+    cookies_of,
+    path_of,
+    query_of,
+    read_json,
     read_words,
-    redirect,
-    refuse,
 )
-from danlu.console.entering import Entrance
-from danlu.console.finding import Finder
 from danlu.console.guard import Guard, host_of
 from danlu.console.kubeapi import KubeApi, ask
 from danlu.console.oidc import Oidc
 from danlu.console.origins import origins
 from danlu.console.pages import Pages
-from danlu.console.renewing import Renewals
-from danlu.console.sealing import Sealer
+from danlu.console.sealedcookies import Sealer
 from danlu.console.sessions import Identity, Session, Sessions
 from danlu.console.settings import ConsoleSettings, OidcSettings
-from danlu.console.tokens import ends_at
-from danlu.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, ServiceUnavailable, Unauthorized
+from danlu.console.tokenclaims import ends_at
+from danlu.console.tokenrefresh import Renewals
+from danlu.errors import (
+    ApiError,
+    BadRequest,
+    MethodNotAllowed,
+    NotFound,
+    RequestTooLarge,
+    ServiceUnavailable,
+    Unauthorized,
+)
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import SELF_SUBJECT_REVIEW
 
+RENEWED_COOKIES = "danlu.renewed_cookies"
+"""Of a request's state: cookies that were made anew on the way, to go with whatever the answer will be."""
 # Whoever had this port before us, while we were not running, may have left a service worker in the browser, which
 # would stand between us and our pages for ever. We have none: the answer to its asking for a newer one ends it.
 NO_WORKER = b"""self.addEventListener('install', () => self.skipWaiting())
@@ -59,13 +85,17 @@ async function end() {
 }
 """
 
+# What the routes themselves refuse with, in our one shape.
+_REFUSALS: dict[int, type[ApiError]] = {405: MethodNotAllowed, 413: RequestTooLarge}
+_REFUSAL_WORDS = {405: "pages can only be read", 413: f"the request is longer than {MAX_FORM_BYTES} bytes"}
+
 
 class Console:
     def __init__(self, settings: ConsoleSettings, api: KubeApi) -> None:
         self.settings = settings
         self.api = api
         self.sealer = Sealer(settings.key)
-        self.finder = Finder(api)
+        self.finder = AppFinder(api)
         self.sessions = Sessions(self.sealer, settings.url)
         self._guard = Guard(settings.url, settings.names)
         self._app_origins = origins(settings.apps_url)
@@ -74,6 +104,33 @@ class Console:
         self._oidc: Oidc | None = None
         self._entrance = Entrance(settings, self.finder, self.sealer, self._pages)
         self._use(settings.oidc)
+        self._app = Starlette(
+            routes=self._routes(),
+            middleware=[Middleware(_Front, self._guard)],
+            exception_handlers={ApiError: self._refuse, HTTPException: self._refuse},
+        )
+
+    def _routes(self) -> list[BaseRoute]:
+        def post(path: str, endpoint: Callable[[Request], Awaitable[Response]], most: int = MAX_FORM_BYTES) -> Route:
+            return Route(path, endpoint, methods=["POST"], max_body_size=most)
+
+        return [
+            Mount(kubeproxy.PREFIX, app=self._kubernetes),
+            WebSocketRoute("/console/watch", _Asgi(self._watch)),
+            WebSocketRoute("/{path:path}", _Asgi(_no_socket)),
+            Route("/console/session", self._tell_session),
+            post("/console/sign-in", self._sign_in),
+            post("/console/sign-out", self._sign_out),
+            post("/console/oidc/start", self._start_oidc),
+            Route("/console/oidc/callback", self._called_back),
+            post("/console/oidc/finish", self._finish_oidc),
+            post("/console/explain", self._explain, explanation.LARGEST),
+            post("/console/apps/open", self._open_app),
+            Route("/console/apps/enter", self._enter_app),
+            Mount("/console", app=_no_page),
+            *(Route(f"/{name}", _healthy) for name in ("healthz", "readyz", "livez")),
+            Route("/{path:path}", self._page),
+        ]
 
     def _use(self, oidc: OidcSettings | None) -> None:
         self._oidc = Oidc(oidc, self.settings.url, self.sealer) if oidc else None
@@ -87,48 +144,27 @@ class Console:
             await before.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        await self._answer(request, receive, _with_cookies(request, send))
+        await self._app(scope, receive, send)
 
-    async def _answer(self, request: Request, receive: Receive, send: Send) -> None:
-        scope = request.scope
-        try:
-            self._guard.check_host(request)
-            if request.headers.get("service-worker") == "script":
-                await answer(send, 200, NO_WORKER, "text/javascript", [(b"cache-control", b"no-store")])
-            elif request.path.startswith("/k8s/"):
-                session = await self._session(request)
-                await kubeproxy.serve(self.api, session.identity, scope, receive, send)
-            elif request.is_websocket and request.path == "/console/watch":
-                session = await self._session(request)
-                await watching.serve(self.api, self.renewals, session, scope.get("subprotocols") or (), receive, send)
-            elif request.is_websocket:
-                raise NotFound("there is no such WebSocket")
-            elif request.path.startswith("/console/"):
-                await self._own(request, receive, send)
-            elif request.method not in ("GET", "HEAD"):
-                raise MethodNotAllowed("pages can only be read")
-            elif request.path in ("/healthz", "/readyz", "/livez"):
-                await answer(send, 200, b"ok", "text/plain")
-            elif appnames.of_path(request.path):
-                # The address in a Notebook's status, where the console is all that the operator was told of.
-                query = f"?{request.query_string}" if request.query_string else ""
-                await redirect(send, self._app_origins.url + request.path + query)
-            elif host_of(request) == "localhost" and urlsplit(self.settings.url).hostname == "127.0.0.1":
-                await self._leave_localhost(request, send)
-            elif request.has_query("token"):
-                await self._enter_with_link(request, send)
-            else:
-                await self._pages.serve(request, send)
-        except Unauthorized as error:
-            await refuse(request, send, error, {"signIn": self._ways()})
-        except ApiError as error:
-            await refuse(request, send, error)
+    async def _refuse(self, request: HTTPConnection, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            error = _REFUSALS.get(error.status_code, BadRequest)(_REFUSAL_WORDS.get(error.status_code, error.detail))
+        assert isinstance(error, ApiError)
+        return StatusResponse(error, signIn=self._ways()) if isinstance(error, Unauthorized) else StatusResponse(error)
 
-    async def _session(self, request: Request) -> Session:
+    async def _kubernetes(self, scope: Scope, receive: Receive, send: Send) -> None:
+        session = await self._session(HTTPConnection(scope))
+        await kubeproxy.serve(self.api, session.identity, scope, receive, send)
+
+    async def _watch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        session = await self._session(HTTPConnection(scope))
+        await watchsocket.serve(self.api, self.renewals, session, scope.get("subprotocols") or (), receive, send)
+
+    async def _session(self, request: HTTPConnection) -> Session:
         """Of whom the request is; raises Unauthorized, or Forbidden when it is another page's doing."""
         self._guard.check_origin(request)
-        found = self.sessions.read(request.cookies)
+        had = cookies_of(request)
+        found = self.sessions.read(had)
         if not found:
             raise Unauthorized("nobody is signed in, or the sign-in has ended")
         session = next((one for one in found if proof.fits(request, one.proof)), None)
@@ -137,51 +173,51 @@ class Console:
         identity = await self.renewals.current(session.identity)
         if identity != session.identity:
             session = replace(session, identity=identity)
-            request.answer_with = self.sessions.cookies_for(session, request.cookies)
+            request.scope["state"][RENEWED_COOKIES] = self.sessions.cookies_for(session, had)
         return session
 
-    async def _leave_localhost(self, request: Request, send: Send) -> None:
-        """That name is the apps': on the other one, browsers keep our cookie from them."""
-        port = request.headers["host"].rpartition(":")[2]
-        query = f"?{request.query_string}" if request.query_string else ""
-        await redirect(send, f"http://127.0.0.1:{port}/{request.path.lstrip('/')}{query}")
+    # -- the pages
+
+    async def _page(self, request: Request) -> Response:
+        path, query = path_of(request), query_of(request)
+        whole = f"{path}?{query}" if query else path
+        if appnames.of_path(path):
+            # The address in a Notebook's status, where the console is all that the operator was told of.
+            return Redirect(self._app_origins.url + whole)
+        if host_of(request) == "localhost" and urlsplit(self.settings.url).hostname == "127.0.0.1":
+            # That name is the apps': on the other one, browsers keep our cookie from them.
+            port = request.headers["host"].rpartition(":")[2]
+            return Redirect(f"http://127.0.0.1:{port}/{whole.lstrip('/')}")
+        if "token" in request.query_params:
+            return _to_link(request)
+        return self._pages.answer(request)
 
     # -- /console/…
 
-    async def _own(self, request: Request, receive: Receive, send: Send) -> None:
-        match request.method, request.path.removeprefix("/console/"):
-            case "GET", "session":
-                await self._tell_session(request, send)
-            case "POST", "sign-in":
-                await self._sign_in(request, receive, send)
-            case "POST", "sign-out":
-                self._guard.check_origin(request)
-                await answer_json(send, 200, {}, self.sessions.no_cookies(request.cookies))
-            case "POST", "oidc/start" if self._oidc:
-                self._guard.check_origin(request)
-                asked = await read_words(receive)
-                address = await self._oidc.start(asked.get("next", ""), proof.hash_of_new(request))
-                await answer_json(send, 200, {"address": address})
-            case "GET", "oidc/callback" if self._oidc:
-                await self._pages.serve(request, send)
-            case "POST", "oidc/finish" if self._oidc:
-                await self._come_back(self._oidc, request, receive, send)
-            case "POST", "apps/open":
-                await self._entrance.open(await self._session(request), receive, send)
-            case "GET", "apps/enter":
-                await self._entrance.enter(request, send)
-            case _:
-                raise NotFound(f"the console has no page {request.path}")
+    async def _sign_out(self, request: Request) -> Response:
+        self._guard.check_origin(request)
+        return Json({}).with_cookies(self.sessions.no_cookies(cookies_of(request)))
 
-    async def _tell_session(self, request: Request, send: Send) -> None:
+    async def _explain(self, request: Request) -> Response:
+        await self._session(request)
+        return Json(explanation.answered(await read_json(request)))
+
+    async def _open_app(self, request: Request) -> Response:
+        return await self._entrance.open(await self._session(request), request)
+
+    async def _enter_app(self, request: Request) -> Response:
+        return self._entrance.enter(request)
+
+    async def _tell_session(self, request: Request) -> Response:
         session = await self._session(request)
         try:
             user = await self._who(session.identity)
         except Unauthorized as error:
             # The cluster does not know the token any more; neither do we.
-            await refuse(request, send, error, {"signIn": self._ways()}, self.sessions.no_cookies(request.cookies))
-            return
-        await answer_json(send, 200, self._told(session, user))
+            return StatusResponse(error, signIn=self._ways()).with_cookies(
+                self.sessions.no_cookies(cookies_of(request))
+            )
+        return Json(self._told(session, user))
 
     def _told(self, session: Session, user: Object) -> Object:
         return {
@@ -194,9 +230,9 @@ class Console:
             "image": self.settings.image,
         }
 
-    async def _sign_in(self, request: Request, receive: Receive, send: Send) -> None:
+    async def _sign_in(self, request: Request) -> Response:
         self._guard.check_origin(request)
-        asked = await read_words(receive)
+        asked = await read_words(request)
         shown = proof.hash_of_new(request)
         token, link = asked.get("token", "").strip(), asked.get("link", "")
         if not token and not link:
@@ -207,23 +243,36 @@ class Console:
             raise Unauthorized("this link is no longer good; `danlu status` shows the one that is")
         session = session or self._token_session(Identity(token), shown)
         user = await self._who(session.identity)
-        await answer_json(send, 200, self._told(session, user), self.sessions.cookies_for(session, request.cookies))
+        return Json(self._told(session, user)).with_cookies(self.sessions.cookies_for(session, cookies_of(request)))
 
-    async def _come_back(self, oidc: Oidc, request: Request, receive: Receive, send: Send) -> None:
-        """From the identity provider, by way of a page of ours."""
+    # -- /console/oidc/…: there is one only where an identity provider was named
+
+    def _provider(self, request: Request) -> Oidc:
+        if self._oidc is None:
+            raise NotFound(f"the console has no page {path_of(request)}")
+        return self._oidc
+
+    async def _start_oidc(self, request: Request) -> Response:
+        oidc = self._provider(request)
+        self._guard.check_origin(request)
+        asked = await read_words(request)
+        return Json({"address": await oidc.start(asked.get("next", ""), proof.hash_of_new(request))})
+
+    async def _called_back(self, request: Request) -> Response:
+        self._provider(request)
+        return self._pages.answer(request)
+
+    async def _finish_oidc(self, request: Request) -> Response:
+        """Back from the identity provider, by way of a page of ours."""
+        oidc = self._provider(request)
         self._guard.check_origin(request)
         shown = proof.hash_of_new(request)
-        found = await oidc.finish(await read_words(receive), shown)
+        found = await oidc.finish(await read_words(request), shown)
         session = self._token_session(found.identity, shown)
         await self._who(session.identity)
-        await answer_json(send, 200, {"next": found.next}, self.sessions.cookies_for(session, request.cookies))
+        return Json({"next": found.next}).with_cookies(self.sessions.cookies_for(session, cookies_of(request)))
 
-    async def _enter_with_link(self, request: Request, send: Send) -> None:
-        """The link that `danlu up` prints. Behind the #, where the page reads it, no request has it and no referrer."""
-        rest = [(name, value) for name, value in parse_qsl(request.query_string, True) if name != "token"]
-        target = request.path + (f"?{urlencode(rest)}" if rest else "")
-        target = "/" + target.lstrip("/")  # //host would lead away from here
-        await redirect(send, f"{target}#token={quote(request.query('token'), safe='')}")
+    # -- who somebody is
 
     def _link_session(self, token: str, shown: str) -> Session | None:
         expected = self.settings.link_token
@@ -259,10 +308,62 @@ class Console:
         return ["token", *(["oidc"] if self._oidc else [])]
 
 
-def _with_cookies(request: Request, send: Send) -> Send:
-    async def send_all(message: Message) -> None:
-        if request.answer_with and message["type"] in ("http.response.start", "websocket.accept"):
-            message = {**message, "headers": [*request.answer_with, *(message.get("headers") or ())]}
-        await send(message)
+class _Front:
+    """What is looked at before anything is routed. Routes see the path as it came (`path_of`)."""
 
-    return send_all
+    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+        self._app = app
+        self._guard = guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = HTTPConnection(scope)
+        try:
+            self._guard.check_host(request)
+        except ApiError as error:
+            await StatusResponse(error)(scope, receive, send)
+            return
+        if request.headers.get("service-worker") == "script":
+            await Answer(NO_WORKER, headers=NOT_KEPT, media_type="text/javascript")(scope, receive, send)
+            return
+        scope["state"] = state = dict(scope.get("state") or {})
+        scope["path"] = path_of(request)
+
+        async def send_all(message: Message) -> None:
+            renewed = state.get(RENEWED_COOKIES)
+            if renewed and message["type"] in ("http.response.start", "websocket.accept"):
+                message = {**message, "headers": [*renewed, *(message.get("headers") or ())]}
+            await send(message)
+
+        await self._app(scope, receive, send_all)
+
+
+class _Asgi:
+    """So that a route hands on scope, receive and send as they are: to a function it would give a WebSocket object."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+async def _no_socket(scope: Scope, receive: Receive, send: Send) -> None:
+    raise NotFound("there is no such WebSocket")
+
+
+async def _no_page(scope: Scope, receive: Receive, send: Send) -> None:
+    raise NotFound(f"the console has no page {path_of(HTTPConnection(scope))}")
+
+
+async def _healthy(request: Request) -> Response:
+    return Answer(b"ok", media_type="text/plain")
+
+
+def _to_link(request: Request) -> Response:
+    """The link that `danlu up` prints. Behind the #, where the page reads it, no request has it and no referrer."""
+    pairs = request.query_params.multi_items()
+    rest = [(name, value) for name, value in pairs if name != "token"]
+    token = next(value for name, value in pairs if name == "token")
+    target = path_of(request) + (f"?{urlencode(rest)}" if rest else "")
+    target = "/" + target.lstrip("/")  # //host would lead away from here
+    return Redirect(f"{target}#token={quote(token, safe='')}")

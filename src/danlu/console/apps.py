@@ -1,4 +1,5 @@
-"""The apps' side: notebooks, TensorBoards and services, each under a host name (`origins.py`) and a path of its own.
+"""The apps' side: what kinds serve (`PlatformKind.app`), and services. Each has a host name (`origins.py`) and a path
+of its own.
 
 It knows a person by a cookie for one app under one host name, which is got with a ticket that the console gives out
 (`tickets.py`). That cookie opens this app and nothing else; the console's is not valid here, and is not passed on
@@ -9,32 +10,38 @@ act.
 from __future__ import annotations
 
 import time
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, urlencode
 
-from danlu.console import appnames, relaying
+from danlu.console import appnames, reverseproxy
+from danlu.console.appfinder import AppFinder, AppNotReady, Place
 from danlu.console.appnames import AppName
+from danlu.console.apptransport import Reach, Visit
 from danlu.console.asgi import (
     INERT_PAGE,
+    Answer,
     Header,
+    HTTPConnection,
+    Problem,
     Receive,
-    Request,
+    Redirect,
+    Response,
     Scope,
     Send,
-    answer,
-    answer_problem,
-    redirect,
-    refuse,
+    StatusResponse,
+    cookies_of,
+    is_websocket,
+    method_of,
+    path_of,
+    query_of,
 )
-from danlu.console.finding import Finder, NotReady, Place
 from danlu.console.guard import Guard
 from danlu.console.origins import origins
-from danlu.console.reaching import Reach, Visit
-from danlu.console.renewing import Renewals
-from danlu.console.sealing import LongCookie, Sealer, is_ours
+from danlu.console.sealedcookies import LongCookie, Sealer, is_ours
 from danlu.console.sessions import Identity
 from danlu.console.settings import ConsoleSettings
 from danlu.console.tickets import Tickets
-from danlu.console.waiting import waiting_page
+from danlu.console.tokenrefresh import Renewals
+from danlu.console.waitingpage import waiting_page
 from danlu.errors import ApiError, NotFound, ServiceUnavailable, Unauthorized
 
 SAFE = ("GET", "HEAD")
@@ -44,7 +51,7 @@ NOT_ANSWERED = frozenset((b"service-worker-allowed", b"clear-site-data", b"stric
 
 class Apps:
     def __init__(
-        self, settings: ConsoleSettings, finder: Finder, reach: Reach, sealer: Sealer, renewals: Renewals
+        self, settings: ConsoleSettings, finder: AppFinder, reach: Reach, sealer: Sealer, renewals: Renewals
     ) -> None:
         self._settings = settings
         self._finder = finder
@@ -56,27 +63,27 @@ class Apps:
         self._secure = settings.apps_url.startswith("https:")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
+        request = HTTPConnection(scope)
         try:
             self._guard.check_host(request)
-            app = appnames.of_path(request.path)
+            app = appnames.of_path(path_of(request))
             if app is None:
                 raise NotFound("there is no app under this address; open it from the console")
-            if request.has_query("ticket"):
-                await self._enter(request, app, send)
+            if "ticket" in request.query_params:
+                instead: Response | None = self._enter(request, app)
             else:
-                await self._app(request, app, receive, send)
+                instead = await self._app(request, app, receive, send)
         except ApiError as error:
-            if wants_page(request):
-                await answer_problem(request, send, error)
-            else:
-                await refuse(request, send, error)
+            instead = Problem(error) if wants_page(request) else StatusResponse(error)
+        if instead is not None:
+            await instead(scope, receive, send)
 
-    async def _app(self, request: Request, app: AppName, receive: Receive, send: Send) -> None:
+    async def _app(self, request: HTTPConnection, app: AppName, receive: Receive, send: Send) -> Response | None:
+        """The app's own answer is sent as it comes; what is returned takes the place of one that did not."""
         if not _is_navigation(request):
             self._guard.check_origin(request)
         label = self._origins.label_in(request)
-        held = (self._tickets.read_pass(app, label, text) for text in self._cookie(app).readings(request.cookies))
+        held = (self._tickets.read_pass(app, label, text) for text in self._cookie(app).readings(cookies_of(request)))
         found = next((one for one in held if one is not None), None)
         try:
             if found is None:
@@ -88,36 +95,36 @@ class Apps:
             # Also with the address that the status of a Notebook has, which is no app's own, and at another's place.
             if not wants_page(request):
                 raise
-            whole = request.path + (f"?{request.query_string}" if request.query_string else "")
-            await redirect(send, f"{self._settings.url}/console/apps/enter?path={quote(whole, safe='')}")
-        except NotReady as problem:
-            await self._wait(request, send, app, problem)
-        except relaying.NoAnswer as error:
+            whole = path_of(request) + (f"?{query_of(request)}" if query_of(request) else "")
+            return Redirect(f"{self._settings.url}/console/apps/enter?path={quote(whole, safe='')}")
+        except AppNotReady as problem:
+            return self._wait(request, app, problem)
+        except reverseproxy.NoAnswer as error:
             self._finder.forget(identity, app)
-            await self._wait(request, send, app, NotReady("NoAnswer", str(error), ""))
+            return self._wait(request, app, AppNotReady("NoAnswer", str(error), ""))
+        return None
 
-    async def _enter(self, request: Request, app: AppName, send: Send) -> None:
+    def _enter(self, request: HTTPConnection, app: AppName) -> Response:
         """A ticket is swapped for the app's cookie, and leaves the address."""
         label = self._origins.label_in(request)
-        found = self._tickets.redeem(app, label, request.query("ticket"))
-        rest = [(name, value) for name, value in parse_qsl(request.query_string, True) if name != "ticket"]
-        target = request.path + (f"?{urlencode(rest)}" if rest else "")
+        found = self._tickets.redeem(app, label, request.query_params["ticket"])
+        rest = [(name, value) for name, value in request.query_params.multi_items() if name != "ticket"]
+        target = path_of(request) + (f"?{urlencode(rest)}" if rest else "")
         if found is None:  # used, or too old: whoever has the cookie gets in all the same
-            await redirect(send, target)
-            return
+            return Redirect(target)
         text = self._tickets.seal_pass(app, label, found)
-        cookie = self._cookie(app).write(text, found.expires - int(time.time()), request.cookies)
-        await redirect(send, target, cookie)
+        cookie = self._cookie(app).write(text, found.expires - int(time.time()), cookies_of(request))
+        return Redirect(target, cookie)
 
     def _cookie(self, app: AppName) -> LongCookie:
         # Lax: the way here leads from the console, which is another site to the browser. __Host- keeps other apps,
         # whose names are below the same one, from setting it.
         if self._secure and self._origins.apart:
-            return LongCookie("__Host-danlu-app", "/", "SameSite=Lax; Secure")
-        return LongCookie("danlu-app", app.base, "SameSite=Lax" + ("; Secure" if self._secure else ""))
+            return LongCookie("__Host-danlu-app", "/", "lax", secure=True)
+        return LongCookie("danlu-app", app.base, "lax", self._secure)
 
     async def _pass_on(
-        self, request: Request, app: AppName, identity: Identity, place: Place, receive: Receive, send: Send
+        self, request: HTTPConnection, app: AppName, identity: Identity, place: Place, receive: Receive, send: Send
     ) -> None:
         headers = _request_headers(request)
         forwarded = {"host": request.headers.get("host", ""), "proto": "https" if self._secure else "http"}
@@ -126,19 +133,17 @@ class Apps:
             forwarded["for"] = client[0]
         headers += [(f"x-forwarded-{name}".encode(), value.encode()) for name, value in forwarded.items()]
         scope = {**request.scope, "headers": headers}
-        if app.kind == "service":
+        if not app.knows_path:
             headers.append((b"x-forwarded-prefix", app.base.rstrip("/").encode()))
-            rest = request.path[len(app.base) - 1 :]
+            rest = path_of(request)[len(app.base) - 1 :]
             scope |= {"raw_path": rest.encode("latin-1"), "path": rest}
         visit = Visit(identity, app, place, lambda _, kept: self._answer_headers(app, kept))
         await self._reach.relay(visit, scope, receive, send)
 
-    async def _wait(self, request: Request, send: Send, app: AppName, problem: NotReady) -> None:
+    def _wait(self, request: HTTPConnection, app: AppName, problem: AppNotReady) -> Response:
         if wants_page(request):
-            body = waiting_page(request, app, problem, self._settings.url)
-            await answer(send, 503, body, "text/html; charset=utf-8", INERT_PAGE)
-        else:
-            await refuse(request, send, ServiceUnavailable(f"{problem.reason}: {problem.message}"))
+            return Answer(waiting_page(request, app, problem, self._settings.url), 503, INERT_PAGE, "text/html")
+        return StatusResponse(ServiceUnavailable(f"{problem.reason}: {problem.message}"))
 
     def _answer_headers(self, app: AppName, headers: list[Header]) -> list[Header]:
         found = [(name, value) for name, value in headers if name not in NOT_ANSWERED and name != b"set-cookie"]
@@ -156,16 +161,18 @@ class Apps:
         ]
 
 
-def wants_page(request: Request) -> bool:
-    return not request.is_websocket and request.method in SAFE and "text/html" in request.headers.get("accept", "")
+def wants_page(request: HTTPConnection) -> bool:
+    return not is_websocket(request) and method_of(request) in SAFE and "text/html" in request.headers.get("accept", "")
 
 
-def _is_navigation(request: Request) -> bool:
+def _is_navigation(request: HTTPConnection) -> bool:
     """Somebody follows a link to the app, from wherever. What changes something is never one."""
-    return request.method in SAFE and not request.is_websocket and request.headers.get("sec-fetch-mode") == "navigate"
+    if method_of(request) not in SAFE or is_websocket(request):
+        return False
+    return request.headers.get("sec-fetch-mode") == "navigate"
 
 
-def _request_headers(request: Request) -> list[Header]:
+def _request_headers(request: HTTPConnection) -> list[Header]:
     """Without what is for this hop, what others may have claimed about the way here, and our cookies."""
     found: list[Header] = []
     for name, value in request.scope["headers"]:
@@ -174,7 +181,7 @@ def _request_headers(request: Request) -> list[Header]:
             kept = "; ".join(pair for pair in pairs if not is_ours(pair.partition("=")[0]))
             if kept:
                 found.append((name, kept.encode("latin-1")))
-        elif name not in relaying.ONE_HOP and name != b"authorization" and not name.startswith(b"x-forwarded-"):
+        elif name not in reverseproxy.ONE_HOP and name != b"authorization" and not name.startswith(b"x-forwarded-"):
             found.append((name, value))
     return found
 

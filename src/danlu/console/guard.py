@@ -14,7 +14,7 @@ import ipaddress
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from danlu.console.asgi import Request
+from danlu.console.asgi import HTTPConnection, is_websocket
 from danlu.errors import Forbidden
 
 
@@ -24,7 +24,7 @@ class Guard:
         self._below = f".{urlsplit(url).hostname}" if below else ""
         self._names = {"localhost", urlsplit(url).hostname or "", *(name.lower() for name in names)}
 
-    def check_host(self, request: Request) -> None:
+    def check_host(self, request: HTTPConnection) -> None:
         host = host_of(request)
         if host in self._names or _is_address(host) or (self._below and host.endswith(self._below)):
             return
@@ -33,11 +33,11 @@ class Guard:
             "shows, or start it with --name HOST"
         )
 
-    def check_origin(self, request: Request) -> None:
+    def check_origin(self, request: HTTPConnection) -> None:
         """For everything that is answered with a person's rights."""
-        fetched_by = request.headers.get("sec-fetch-site", "none" if not request.is_websocket else "same-origin")
+        fetched_by = request.headers.get("sec-fetch-site", "none" if not is_websocket(request) else "same-origin")
         origin = request.headers.get("origin")
-        if origin is None and request.is_websocket and "sec-fetch-site" not in request.headers:
+        if origin is None and is_websocket(request) and "sec-fetch-site" not in request.headers:
             return  # no browser: those always say where a WebSocket comes from
         same = origin is None or urlsplit(origin).netloc == request.headers.get("host")
         # "none" is a person who typed the address or opened a bookmark.
@@ -45,7 +45,7 @@ class Guard:
             raise Forbidden(f"a page of {origin or 'another site'} may not act for who is signed in here")
 
 
-def host_of(request: Request) -> str:
+def host_of(request: HTTPConnection) -> str:
     """Without the port, in lower case."""
     host = request.headers.get("host", "").lower()
     if host.startswith("["):

@@ -15,8 +15,19 @@ import orjson
 
 from danlu.client.config import Config
 from danlu.client.http import CONNECT_TIMEOUT_S, tls_context
-from danlu.console import proof, relaying
-from danlu.console.asgi import Application, Header, Message, Receive, Request, Scope, Send, refuse
+from danlu.console import proof, reverseproxy
+from danlu.console.asgi import (
+    ASGIApp,
+    Header,
+    HTTPConnection,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    StatusResponse,
+    path_of,
+    query_of,
+)
 from danlu.console.sessions import Identity
 from danlu.errors import ServiceUnavailable, Unauthorized
 
@@ -24,7 +35,14 @@ if TYPE_CHECKING:
     import aiohttp
 
 # Who is asking is decided by us alone: nothing of this may come from a browser. The rest is for one hop only.
-NOT_PASSED_ON = relaying.ONE_HOP | {b"authorization", b"cookie", b"host", b"origin", b"referer", proof.HEADER.encode()}
+NOT_PASSED_ON = reverseproxy.ONE_HOP | {
+    b"authorization",
+    b"cookie",
+    b"host",
+    b"origin",
+    b"referer",
+    proof.HEADER.encode(),
+}
 _WEBSOCKET_TOKEN = "base64url.bearer.authorization.k8s.io."
 
 
@@ -59,7 +77,7 @@ def _offered(scope: Scope) -> list[str]:
 
 
 class InThisProcess:
-    def __init__(self, app: Application, owner_certificate: bytes) -> None:
+    def __init__(self, app: ASGIApp, owner_certificate: bytes) -> None:
         """`owner_certificate`, DER: whom the token link stands for."""
         self._app = app
         self._owner = owner_certificate
@@ -88,16 +106,19 @@ class OverHttp:
         self._session: aiohttp.ClientSession | None = None
 
     async def serve(self, scope: Scope, receive: Receive, send: Send, identity: Identity) -> None:
-        request = Request(scope)
         if identity.owner or not identity.token:
-            await refuse(request, send, Unauthorized("sign in with a bearer token"))
+            await StatusResponse(Unauthorized("sign in with a bearer token"))(scope, receive, send)
             return
+        asked = HTTPConnection(scope)
+        query = query_of(asked)
         headers = [*passed_on(scope), (b"authorization", f"Bearer {identity.token}".encode())]
-        url = self._server + request.path + (f"?{request.query_string}" if request.query_string else "")
+        url = self._server + path_of(asked) + (f"?{query}" if query else "")
         try:
-            await relaying.relay(self._open(), url, {**scope, "subprotocols": _offered(scope)}, receive, send, headers)
-        except relaying.NoAnswer as error:
-            await refuse(request, send, ServiceUnavailable(f"the cluster at {self._server} cannot be reached: {error}"))
+            offered = {**scope, "subprotocols": _offered(scope)}
+            await reverseproxy.relay(self._open(), reverseproxy.Upstream(url, headers), offered, receive, send)
+        except reverseproxy.NoAnswer as error:
+            problem = ServiceUnavailable(f"the cluster at {self._server} cannot be reached: {error}")
+            await StatusResponse(problem)(scope, receive, send)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -118,7 +139,7 @@ class OverHttp:
             self._session = None
 
 
-class Answer:
+class ApiAnswer:
     """A whole answer, for the console's own questions."""
 
     def __init__(self) -> None:
@@ -137,10 +158,10 @@ class Answer:
         return {}
 
 
-async def ask(api: KubeApi, identity: Identity, method: str, path: str, body: Any = None, query: str = "") -> Answer:
+async def ask(api: KubeApi, identity: Identity, method: str, path: str, body: Any = None, query: str = "") -> ApiAnswer:
     """One question of the console's own, with a person's rights."""
     data = orjson.dumps(body) if body is not None else b""
-    answer = Answer()
+    answer = ApiAnswer()
     gone = asyncio.Event()
     sent = False
 

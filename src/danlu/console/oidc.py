@@ -2,9 +2,8 @@
 
 Nothing is remembered here between the two halves: what the second needs travels, sealed, through the provider and back
 (`state`). Both halves are requests of our own pages, and the secret that they show (`proof.py`) says that the one who
-comes back is the one who left: a cookie could not, for it may be somebody else's who put it into the browser. The token
-is fetched from the provider over a connection of our own, so it needs no check of its signature by us; the API server,
-whom it is for, makes that check.
+comes back is the one who left: a cookie could not, for it may be somebody else's who put it into the browser. The ID
+token is verified with the provider's published keys, here once and by the API server, whom it is for, at every request.
 """
 
 from __future__ import annotations
@@ -19,19 +18,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode
 
-from danlu.console.sealing import Sealer
+from danlu.console.sealedcookies import Sealer
 from danlu.console.sessions import Identity
 from danlu.console.settings import SCOPES, OidcSettings
-from danlu.console.tokens import claims, ends_at
+from danlu.console.tokenclaims import claims, ends_at
 from danlu.errors import BadRequest, ServiceUnavailable, Unauthorized
 
 if TYPE_CHECKING:
     import aiohttp
+    import jwt
 
 WAY_LIFE_S = 15 * 60  # how long somebody may take at the provider's pages
 ANSWER_S = 15.0
 EARLY_S = 30  # before a token's end the next one is fetched
 CALLBACK = "/console/oidc/callback"
+LEEWAY_S = 60  # that the provider's clock may differ from ours
+# Signed with a key that only the provider has: neither unsigned nor with a secret that others know, too (HS256).
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+REQUIRED = ["iss", "sub", "aud", "exp", "iat"]  # by OpenID Connect
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Oidc:
         self._url = url
         self._sealer = sealer
         self._provider: dict[str, Any] = {}
+        self._keys: jwt.PyJWKSet | None = None
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self, next_page: str, proof: str) -> str:
@@ -77,12 +82,40 @@ class Oidc:
         if state is None or state["until"] < time.time() or not hmac.compare_digest(state["proof"], proof):
             raise BadRequest("this sign-in was begun too long ago or in another browser; begin again")
         tokens = await self._fetch(brought.get("code", ""), state["verifier"])
-        told = claims(str(tokens.get("id_token", "")))
-        audience = told.get("aud")
-        for_us = self._settings.client_id in (audience if isinstance(audience, list) else [audience])
-        if told.get("nonce") != state["nonce"] or told.get("iss") != self._provider["issuer"] or not for_us:
+        told = await self._verified(str(tokens.get("id_token", "")))
+        if told.get("nonce") != state["nonce"]:
             raise BadRequest("the identity provider's token is not for this sign-in; begin again")
         return SignedIn(self._identity(tokens), state["next"])
+
+    async def _verified(self, token: str) -> dict[str, Any]:
+        """The claims of an ID token: the provider's own, for us, and in its time. Raises BadRequest."""
+        import jwt
+
+        try:
+            key = await self._key_of(jwt.get_unverified_header(token))
+            return jwt.decode(
+                token,
+                key,
+                ALGORITHMS,
+                options={"require": REQUIRED},
+                audience=self._settings.client_id,
+                issuer=self._provider["issuer"],
+                leeway=LEEWAY_S,
+            )
+        except (jwt.PyJWTError, ValueError, RecursionError) as error:
+            raise BadRequest(f"the identity provider's token is not for this sign-in ({error}); begin again") from None
+
+    async def _key_of(self, header: Mapping[str, Any]) -> jwt.PyJWK:
+        """Keys are fetched again when one is not among them: providers change them. Raises jwt.PyJWTError."""
+        import jwt
+
+        for known in (self._keys, None):
+            keys = known or jwt.PyJWKSet.from_dict(await self._ask("GET", self._provider.get("jwks_uri", "")))
+            self._keys = keys
+            fit = [key for key in keys.keys if key.key_id == header.get("kid") or "kid" not in header]
+            if fit:
+                return fit[0]
+        raise jwt.InvalidKeyError(f"it is signed with key {header.get('kid')!r}, which is not published")
 
     async def renew(self, identity: Identity) -> Identity:
         """Raises Unauthorized when the provider wants to see the person again."""

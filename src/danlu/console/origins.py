@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from danlu.console.appnames import AppName
-from danlu.console.asgi import Request
+from danlu.console.asgi import HTTPConnection
 from danlu.console.guard import host_of
-from danlu.console.sealing import Sealer
+from danlu.console.sealedcookies import Sealer
 from danlu.console.sessions import Session
 
 LOCAL = "localhost"
@@ -48,7 +48,7 @@ class AppOrigins:
         """The origin of one app; "": the one that all share."""
         return self.url.replace("://", f"://{label}.", 1) if label else self.url
 
-    def label_in(self, request: Request) -> str:
+    def label_in(self, request: HTTPConnection) -> str:
         """Of which app's own name the request's is; "" for none, and where all share one."""
         host, ending = host_of(request), f".{self.host}"
         return host.removesuffix(ending) if self.apart and host.endswith(ending) else ""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import mimetypes
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from danlu.console.asgi import Header, Request, Send, answer
+from danlu.console.asgi import NOT_KEPT, Answer, HTTPConnection, path_of
 from danlu.console.origins import AppOrigins
 
 FOLDER = Path(__file__).parent / "static"
-COMPRESSED = (("br", ".br"), ("gzip", ".gz"))  # made by scripts/build; the first that the browser takes
-FOREVER = b"public, max-age=31536000, immutable"  # names under /assets carry a hash of the content
+# Made by scripts/build in place of any file of some length; the first that the browser takes.
+COMPRESSED = (("br", ".br"), ("gzip", ".gz"))
+FOREVER = "public, max-age=31536000, immutable"  # names under /assets carry a hash of the content
 TYPED = b'<meta name="danlu-typed" content="yes">'
 NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Danlu</title>
 <body style="font: 16px/1.6 sans-serif; max-width: 40em; margin: 4em auto; padding: 0 1em">
@@ -39,59 +41,57 @@ class Pages:
             f"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; frame-src 'self' {apps.every()}; "
             "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
         )
-        self._guarding: list[Header] = [
-            (b"content-security-policy", policy.encode()),
-            (b"x-frame-options", b"DENY"),
-            (b"referrer-policy", b"same-origin"),
-            (b"cross-origin-opener-policy", b"same-origin"),
-        ]
+        self._guarding = {
+            "content-security-policy": policy,
+            "x-frame-options": "DENY",
+            "referrer-policy": "same-origin",
+            "cross-origin-opener-policy": "same-origin",
+        }
 
-    async def serve(self, request: Request, send: Send, *, typed: bool = False) -> None:
+    def answer(self, request: HTTPConnection, *, typed: bool = False) -> Answer:
         """`typed`: the page is to know that the person typed the address, and was led to it by no other page."""
-        path = self._file(request.path)
-        if path is None and request.path.startswith("/assets/"):
-            await answer(send, 404, b"there is no such file\n", "text/plain", head=request.method == "HEAD")
-            return
-        if typed:
-            await self._send_typed(request, send)
-        else:
-            await self._send(request, send, path or self._folder / "index.html")
+        asked = path_of(request)
+        path = self._file(asked)
+        if path is None and asked.startswith("/assets/"):
+            return Answer(b"there is no such file\n", 404, media_type="text/plain")
+        if typed and (page := self._plain(self._folder / "index.html")) is not None:
+            marked = page.replace(b"<head>", b"<head>" + TYPED, 1)
+            return Answer(marked, headers={**NOT_KEPT, **self._guarding}, media_type="text/html")
+        return self._answer(path or self._folder / "index.html", request.headers.get("accept-encoding", ""))
 
     def _file(self, url_path: str) -> Path | None:
         found = (self._folder / unquote(url_path).lstrip("/")).resolve()
-        return found if found.is_relative_to(self._folder) and found.is_file() else None
+        if found == self._folder or not found.is_relative_to(self._folder):
+            return None
+        return found if found.is_file() or found.with_name(found.name + ".gz").is_file() else None
 
-    async def _send_typed(self, request: Request, send: Send) -> None:
-        page = self._read(self._folder / "index.html")
-        if page is None:
-            await self._send(request, send, self._folder / "index.html")  # which says so
-            return
-        marked = page.replace(b"<head>", b"<head>" + TYPED, 1)
-        headers = [(b"cache-control", b"no-store"), *self._guarding]
-        await answer(send, 200, marked, "text/html; charset=utf-8", headers, head=request.method == "HEAD")
-
-    async def _send(self, request: Request, send: Send, path: Path) -> None:
-        kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-        if kind.startswith("text/") or kind == "application/javascript":
-            kind += "; charset=utf-8"
-        is_asset = path.parent.name == "assets"
-        headers: list[Header] = [
-            (b"cache-control", FOREVER if is_asset else b"no-cache"),
-            *self._guarding,
-            (b"vary", b"accept-encoding"),
-        ]
-        accepted = request.headers.get("accept-encoding", "")
+    def _answer(self, path: Path, accepted: str) -> Answer:
+        headers = {
+            "cache-control": FOREVER if path.parent.name == "assets" else "no-cache",
+            **self._guarding,
+            "vary": "accept-encoding",
+        }
         for word, suffix in COMPRESSED:
             smaller = path.with_name(path.name + suffix)
             if word in accepted and (content := self._read(smaller)) is not None:
-                headers.append((b"content-encoding", word.encode()))
+                headers["content-encoding"] = word
                 break
         else:
-            content = self._read(path)
+            content = self._plain(path)
         if content is None:
-            await answer(send, 503, NOT_BUILT, "text/html; charset=utf-8", [(b"cache-control", b"no-store")])
-            return
-        await answer(send, 200, content, kind, headers, head=request.method == "HEAD")
+            return Answer(NOT_BUILT, 503, NOT_KEPT, "text/html")
+        kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+        if (
+            kind == "application/javascript"
+        ):  # what some systems still call a script, of which Starlette says no charset
+            kind = "text/javascript"
+        return Answer(content, headers=headers, media_type=kind)
+
+    def _plain(self, path: Path) -> bytes | None:
+        content = self._read(path)
+        if content is None and (packed := self._read(path.with_name(path.name + ".gz"))) is not None:
+            content = gzip.decompress(packed)
+        return content
 
     def _read(self, path: Path) -> bytes | None:
         """Kept in memory, and read again when the file has changed: a build while `danlu up` runs is seen at once."""

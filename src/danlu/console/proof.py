@@ -16,7 +16,7 @@ import hashlib
 import hmac
 import re
 
-from danlu.console.asgi import Request
+from danlu.console.asgi import HTTPConnection, is_websocket
 from danlu.errors import BadRequest
 
 HEADER = "x-danlu-proof"
@@ -24,7 +24,7 @@ PROTOCOL = "proof.danlu.dev."  # and the secret
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43,128}")  # at least 32 bytes as base64url
 
 
-def hash_of_new(request: Request) -> str:
+def hash_of_new(request: HTTPConnection) -> str:
     """Of the secret of a sign-in that begins. Raises BadRequest."""
     secret = _shown(request)
     if not _SECRET.fullmatch(secret):
@@ -32,14 +32,14 @@ def hash_of_new(request: Request) -> str:
     return _hash(secret)
 
 
-def fits(request: Request, expected: str) -> bool:
+def fits(request: HTTPConnection, expected: str) -> bool:
     """Whether the request shows the secret with this hash: whoever comes with the cookie alone is nobody."""
     secret = _shown(request)
     return bool(secret) and hmac.compare_digest(_hash(secret), expected)
 
 
-def _shown(request: Request) -> str:
-    if request.is_websocket:
+def _shown(request: HTTPConnection) -> str:
+    if is_websocket(request):
         offered = request.scope.get("subprotocols") or ()
         return next((name[len(PROTOCOL) :] for name in offered if is_proof(name)), "")
     return request.headers.get(HEADER, "")

@@ -10,7 +10,7 @@ import time
 from dataclasses import asdict, dataclass
 
 from danlu.console.asgi import Cookies, Header
-from danlu.console.sealing import LongCookie, Sealer
+from danlu.console.sealedcookies import LongCookie, Sealer
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Sessions:
         self._purpose = f"session {url}"
         port = url.rpartition(":")[2].strip("/")
         name = "__Host-danlu-session" if secure else f"danlu-session-{port if port.isdigit() else 80}"
-        self._cookie = LongCookie(name, "/", "SameSite=Strict" + ("; Secure" if secure else ""))
+        self._cookie = LongCookie(name, "/", "strict", secure)
 
     def read(self, cookies: Cookies) -> list[Session]:
         """All that came: whose a request is, its proof says."""

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from danlu.console.appnames import AppName
-from danlu.console.sealing import Sealer
+from danlu.console.sealedcookies import Sealer
 from danlu.console.sessions import Identity
 
 TICKET_LIFE_S = 60

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 
 from danlu.client.client import Client
-from danlu.embedded.apiserver.admission.namespace_users import BASELINE, ENFORCE, SYSTEM
-from danlu.embedded.apiserver.auth import bootstrap as rights
+from danlu.embedded.apiserver.admission.namespace_users import BASELINE, ENFORCE
+from danlu.embedded.apiserver.auth import defaultroles as rights
 from danlu.embedded.storage import Store
 from danlu.errors import AlreadyExists
 from danlu.meta import wellknown
@@ -77,10 +77,10 @@ async def ensure(client: Client, store: Store) -> None:
     await _create_missing(client, store, wanted())
 
 
-async def ensure_baseline(client: Client, store: Store) -> None:
+async def ensure_baseline(client: Client, store: Store, system: frozenset[str]) -> None:
     """For several people: namespaces of before, of which nobody said what their pods may, are as new ones are."""
     for stored in store.scan(wellknown.NAMESPACE.resource):
-        if stored.name not in SYSTEM and ENFORCE not in stored.labels:
+        if stored.name not in system and ENFORCE not in stored.labels:
             labels = {"metadata": {"labels": {ENFORCE: BASELINE}}}
             await client.patch(wellknown.NAMESPACE, stored.name, None, labels, type="merge")
 

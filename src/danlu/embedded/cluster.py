@@ -17,29 +17,30 @@ from typing import TYPE_CHECKING
 from danlu import __version__
 from danlu.client.client import Client
 from danlu.embedded import bootstrap, damage
-from danlu.embedded.apiserver import admission, crds, paging
-from danlu.embedded.apiserver.addresses import CLUSTER_RANGE, NODE_PORTS, ServiceAddresses
+from danlu.embedded.apiserver import admission, crds, pagination
 from danlu.embedded.apiserver.admission.data_directory import DataDirectoryGuard
-from danlu.embedded.apiserver.admission.namespace_users import NamespaceUsers
+from danlu.embedded.apiserver.admission.namespace_users import SYSTEM, NamespaceUsers
 from danlu.embedded.apiserver.admission.pod_limit import PodLimit
 from danlu.embedded.apiserver.admission.policies import Policies
 from danlu.embedded.apiserver.admission.webhooks import Webhooks
+from danlu.embedded.apiserver.allocator import CLUSTER_RANGE, NODE_PORTS, ServiceAddresses
 from danlu.embedded.apiserver.app import App, pages
 from danlu.embedded.apiserver.auth import kubeconfig, pkidamage
 from danlu.embedded.apiserver.auth.authenticate import Authenticator
-from danlu.embedded.apiserver.auth.certificates import Certificates, KeyPair
+from danlu.embedded.apiserver.auth.certificateauthority import Certificates, KeyPair
+from danlu.embedded.apiserver.auth.csrsigner import Signer
 from danlu.embedded.apiserver.auth.rbac import Authorizer
-from danlu.embedded.apiserver.auth.signing import Signer
 from danlu.embedded.apiserver.auth.tokens import ServiceAccountTokens, StaticTokens
+from danlu.embedded.apiserver.httpslistener import Listener, bind
 from danlu.embedded.apiserver.inprocess import InProcess
-from danlu.embedded.apiserver.listening import Listener, bind
 from danlu.embedded.apiserver.metrics import Metrics
 from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.request import User
-from danlu.embedded.apiserver.server import Server
+from danlu.embedded.apiserver.server import RequestPolicy, Server
 from danlu.embedded.builtin import BUILTINS
 from danlu.embedded.datadir import DataDirectory, Running
 from danlu.embedded.reservedports import ReservedPorts
+from danlu.embedded.settings import ClusterSettings, NodeShare
 from danlu.embedded.storage import Quarantine, Space, SqliteJournal, Store
 from danlu.embedded.trust import Unmet, Unshareable
 from danlu.meta import clock
@@ -47,10 +48,10 @@ from danlu.meta.wellknown import POD
 from danlu.runtime.manager import Manager
 from danlu.runtime.setaside import SetAside
 from danlu.runtime.watchdog import Watchdog
-from danlu.settings import ClusterSettings, NodeShare
 
 if TYPE_CHECKING:
     from danlu.embedded.controllers.serviceaccounts import Authority
+    from danlu.embedded.node.imagesource import ImageSource
 
 log = logging.getLogger("danlu.cluster")
 
@@ -62,8 +63,10 @@ CERTIFICATES_EVERY_S = 10.0  # a few comparisons; so long are they useless after
 
 
 class Cluster:
-    def __init__(self, settings: ClusterSettings) -> None:
+    def __init__(self, settings: ClusterSettings, images: ImageSource | None = None) -> None:
+        """`images`: what stands behind the names of images; without it, this machine."""
         self.settings = settings
+        self.images = images
         self.directory = DataDirectory(settings.data_dir)
         self.url = ""
         self.reserved_ports = ReservedPorts(self.directory.root)
@@ -129,12 +132,15 @@ class Cluster:
         )
         await bootstrap.ensure(self.starting_as(ADMIN), store)
         if settings.shared:
-            await bootstrap.ensure_baseline(self.starting_as(ADMIN), store)
+            await bootstrap.ensure_baseline(self.starting_as(ADMIN), store, self._system_namespaces())
         await damage.tell(self.client, [*findings, *journal.findings])
         self._parts.push_async_callback(self.listener.stop)
         await self.listener.start()
         self._write_kubeconfig(admin)
         directory.describe(Running(os.getpid(), self.url, clock.now_rfc3339(), __version__, self.settings.shared))
+
+    def _system_namespaces(self) -> frozenset[str]:
+        return SYSTEM | {*self.settings.system_namespaces}
 
     def _ensure_certificates(self) -> tuple[KeyPair, KeyPair]:
         """The server's and the administrator's; what does not hold now, by either end, is made again."""
@@ -172,7 +178,7 @@ class Cluster:
                 await asyncio.to_thread(self.space.check)
             if self.space.alarm != told and self.settings.run_node:
                 told = self.space.alarm
-                self.agent.disk_alarm_changed(told)
+                self.agent.evictions.disk_alarm_changed(told)
             await asyncio.sleep(SPACE_EVERY_S)
 
     def _start_audit(self) -> None:
@@ -180,9 +186,9 @@ class Cluster:
         audit = self.settings.audit
         if audit.policy_file is None:
             return
+        from danlu.embedded.apiserver.audit.auditlog import Log
         from danlu.embedded.apiserver.audit.auditor import Auditor
-        from danlu.embedded.apiserver.audit.log import Log
-        from danlu.embedded.apiserver.audit.policy import read_policy
+        from danlu.embedded.apiserver.audit.auditpolicy import read_policy
 
         policy = read_policy(audit.policy_file)
         file = audit.log_path or self.directory.root / "audit.log"
@@ -203,28 +209,25 @@ class Cluster:
             PodLimit(store, self.settings.max_pods, self.settings.max_pods_per_namespace),
         ]
         if self.settings.shared:
-            users = NamespaceUsers(store)
+            users = NamespaceUsers(store, self._system_namespaces())
             _refuse_pods_from_before(users, store)
             further.append(users)
         chain = admission.standard_chain(store, authorizer, further, self.settings.pod_security)
-        server = Server(
-            store,
-            registry,
-            authorizer,
+        policy = RequestPolicy(
             Authenticator(authorizer, accounts, static, anonymous=not self.settings.shared),
+            authorizer,
             chain,
-            pages(),
-            Metrics(),
             Webhooks(store, registry),
-            paging.read_key(certificates.directory / "continue.secret"),
             self.settings.request_limits,
         )
+        page_key = pagination.read_key(certificates.directory / "continue.secret")
+        server = Server(store, registry, policy, pages(), Metrics(), page_key)
         crds.CustomKinds(store, registry)
         return server
 
     async def _start_parts(self) -> None:
         self.set_aside = SetAside(self.directory.read_set_aside(), self.directory.write_set_aside)
-        self.watchdog = Watchdog(self.set_aside)
+        self.watchdog = Watchdog(self.set_aside, self.directory.set_aside_path)
         self.watchdog.start()
         self._parts.push_async_callback(self.watchdog.stop)
         # The API answers already. The rest of the program, a third of it, is loaded beside that.
@@ -249,12 +252,12 @@ class Cluster:
             await self._start_nodes()
 
     async def _start_nodes(self) -> None:
-        from danlu.embedded.node.agent import Agent
-        from danlu.embedded.node.podsockets import PodSockets
+        from danlu.embedded.node.agent import Agent, AgentParts
+        from danlu.embedded.node.machineservices import MachineServices, ServiceNetwork
+        from danlu.embedded.node.network.podsockets import PodSockets
+        from danlu.embedded.node.pressure.usage import Usages
         from danlu.embedded.node.settings import NodeSettings
         from danlu.embedded.node.streams import Streams
-        from danlu.embedded.node.surroundings import MachineSurroundings
-        from danlu.embedded.node.usage import Usages
 
         settings, port = self.settings, self._socket.getsockname()[1]
         shares = settings.nodes or [NodeShare(node_name())]
@@ -265,32 +268,31 @@ class Cluster:
         for address in {settings.host, LOOPBACK}:
             self.reserved_ports.add(address, port)
         self.reserved_ports.add(LOOPBACK, NODE_PORTS[0], NODE_PORTS[-1])
-        node_settings = NodeSettings(
-            strict_images=settings.images == "strict", shared=settings.shared, service_network=CLUSTER_RANGE
-        )
+        node_settings = NodeSettings(shared=settings.shared, service_network=CLUSTER_RANGE)
         sockets = PodSockets.of(self.directory.root, node_settings.pod_network)
-        self.surroundings = MachineSurroundings(
+        self.node_services = MachineServices(
             client,
             self.directory.root,
             shares,
-            (settings.host, port),
-            sockets,
-            self.directory.write_held,
+            ServiceNetwork((settings.host, port), sockets, self.directory.write_held),
             settings.fake_gpus,
             shared,
         )
-        self._parts.push_async_callback(self.surroundings.stop)
-        await self.surroundings.start()
+        self._parts.push_async_callback(self.node_services.stop)
+        await self.node_services.start()
         self.agent = Agent(
             client,
             self.directory.root,
             shares=shares,
             settings=node_settings,
-            surroundings=self.surroundings,
-            sockets=sockets,
-            port=port,
-            pods=shared(POD) if shared else None,
-            disk_alarm=lambda: self.space.alarm,
+            parts=AgentParts(
+                node_services=self.node_services,
+                images=self.images,
+                sockets=sockets,
+                port=port,
+                pods=shared(POD) if shared else None,
+                disk_alarm=lambda: self.space.alarm,
+            ),
         )
         self._parts.push_async_callback(self._stop_agent)
         await self.agent.start()
@@ -305,7 +307,7 @@ class Cluster:
         The connection is verified: whatever is sent reaches the pod, or nobody.
         """
         service, namespace, _ = host.split(".", 2)
-        return await self.surroundings.connect(namespace, service, port)
+        return await self.node_services.connect(namespace, service, port)
 
     def component(self, name: str) -> Client:
         """A client for one part of the system, under its own name."""
@@ -328,7 +330,7 @@ class Cluster:
 
     def longest_grace_s(self) -> float:
         """For how long stopping may have to wait for pods."""
-        return self.agent.longest_grace_s() if self.settings.run_node else 0.0
+        return self.agent.pods.longest_grace_s() if self.settings.run_node else 0.0
 
     async def _stop_agent(self) -> None:
         await self.agent.stop(kill_pods=self._stop_pods)
@@ -358,8 +360,8 @@ def _load_parts() -> None:
         "scheduler.scheduler",
         "node.agent",
         "node.streams",
-        "node.surroundings",
-        "node.usage",
+        "node.machineservices",
+        "node.pressure.usage",
     ):
         import_module(f"danlu.embedded.{name}")
 

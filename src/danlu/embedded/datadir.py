@@ -13,14 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from danlu.embedded import permissions, private_files
-from danlu.embedded.node.procfs import start_time
+from danlu.embedded.node.sandbox.procfs import start_time
 from danlu.embedded.storage import DataDirectoryError
-from danlu.runtime.setaside import Entry
+from danlu.runtime.setaside import SetAsideEntry
 
 log = logging.getLogger(__name__)
 
 DYING_SECONDS = 10.0
 LOCK_BYTES = 1024
+
+
+class InUse(DataDirectoryError):
+    """Another process holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class DataDirectory:
         self.quarantine = self.root / "quarantine"
         self._lock_path = self.root / "danlu.lock"
         self._port_path = self.root / "port"
-        self._set_aside_path = self.root / "set-aside.json"
+        self.set_aside_path = self.root / "set-aside.json"
         self._held_path = self.root / "held-addresses"
         self._lock: int | None = None
 
@@ -108,7 +112,7 @@ class DataDirectory:
                 continue
             os.close(lock)
             who = f"pid {holder.pid}, {holder.url}, since {holder.started}" if holder else "it is just starting"
-            raise DataDirectoryError(
+            raise InUse(
                 f"already running on {self.root} ({who}); `danlu down` stops it, --data-dir chooses another place"
             )
         self._lock = lock
@@ -150,19 +154,19 @@ class DataDirectory:
                 raise
             log.warning("%s could not be written: %s", path, error.strerror)
 
-    def read_set_aside(self) -> list[Entry]:
+    def read_set_aside(self) -> list[SetAsideEntry]:
         """What the controllers of the last start have set aside, or of the one that runs. A file that cannot be read
         says nothing: it is no part of the cluster's state."""
         try:
-            return [Entry(**one) for one in json.loads(self._set_aside_path.read_text())]
+            return [SetAsideEntry(**one) for one in json.loads(self.set_aside_path.read_text())]
         except (OSError, ValueError, TypeError):
             return []
 
-    def write_set_aside(self, entries: Sequence[Entry]) -> None:
+    def write_set_aside(self, entries: Sequence[SetAsideEntry]) -> None:
         if not entries:
-            self._set_aside_path.unlink(missing_ok=True)
+            self.set_aside_path.unlink(missing_ok=True)
             return
-        self._write_if_room(self._set_aside_path, json.dumps([asdict(entry) for entry in entries], indent=2))
+        self._write_if_room(self.set_aside_path, json.dumps([asdict(entry) for entry in entries], indent=2))
 
     def read_held(self) -> list[str]:
         """Addresses of services that somebody else holds, and who."""

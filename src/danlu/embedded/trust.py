@@ -1,6 +1,6 @@
 """What several people on one instance are promised, and what this machine would have to have for it.
 
-Checks give codes and parameters; `danlu.cli.trust` has the words. Nothing here starts anything or changes a setting.
+Checks give codes and parameters; `danlu.cli.local.trustwords` has the words. Nothing here starts or changes anything.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from danlu.embedded.node.sandbox import Capabilities
+from danlu.embedded.node.sandbox.box import Capabilities
 
 ALONE, SHARED = "alone", "shared"
 PROC_OPTIONS_SINCE = (5, 8)  # Linux: before, options of one /proc were those of all
@@ -39,7 +39,7 @@ class Unshareable(Exception):
 def unmet(pods: Capabilities, hiding_problem: str, data_dir: Path) -> list[Unmet]:
     """Everything that stands in the way of several people, not only the first.
 
-    `hiding_problem`: why a container cannot be kept from seeing processes of others (`sandbox.hiding_problem`).
+    `hiding_problem`: why a container cannot be kept from seeing processes of others (`detection.hiding_problem`).
     """
     found: list[Unmet] = []
     if pods.mode == "none":

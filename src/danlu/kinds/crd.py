@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from danlu.kinds.platform import PlatformKind, PrinterColumn, Rule
 from danlu.meta.kind import Object
+from danlu.meta.said import tailed
 from danlu.meta.schema.definitions import bare_definition
 
 DEFINITION = "x-danlu-definition"
@@ -110,7 +111,7 @@ def object_schema(platform: PlatformKind) -> Object:
 def _rule(rule: Rule) -> Object:
     found: Object = {"rule": rule.rule}
     for key, value in (
-        ("message", rule.message),
+        ("message", tailed(rule.message)),
         ("messageExpression", rule.message_expression),
         ("reason", rule.reason),
         ("fieldPath", rule.field_path),
@@ -196,7 +197,6 @@ SPECIAL: dict[str, Object] = {
         },
     },
 }
-PREFIX = "#/$defs/"
 LARGEST_INT32 = 2**31 - 1  # as seconds more than anybody waits for: 68 years
 MOST_CONTAINERS = 64  # more than anybody has in one pod
 LONGEST_LABEL = 63  # a container's name is a DNS label
@@ -211,9 +211,8 @@ def _known(name: str) -> Object:
 
 def _from_kubernetes(schema: Mapping[str, Any]) -> Object:
     if "$ref" in schema:
-        return _known(schema["$ref"].removeprefix(PREFIX))
-    kind = schema.get("type")
-    found: Object = {"type": next(one for one in kind if one != "null") if isinstance(kind, list) else kind or "object"}
+        return _known(schema["$ref"])
+    found: Object = {"type": schema.get("type") or "object"}
     if "format" in schema and schema["format"] in ("int32", "int64", "double", "byte"):
         found["format"] = schema["format"]
     properties = schema.get("properties")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from danlu.kinds.suspension import Suspension
+from danlu.kinds.webapp import WebApp
 from danlu.meta.kind import Kind
-from danlu.runtime.controller import Controller
-from danlu.runtime.manager import Manager
+from danlu.runtime.reconciler import Reconciler
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class PlatformSettings:
     idle_after_s: float = 3600.0
     # Seconds a notebook may be idle before it is suspended, in namespaces that want that.
     suspend_after_s: float = 86400.0
+    # How objects of any kind are suspended. A kind may not import another: the registry fills it in.
+    suspensions: Mapping[Kind, Suspension] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +79,14 @@ class PlatformKind:
     kind: Kind
     spec: type[msgspec.Struct]
     status: type[msgspec.Struct]
-    controller: Callable[[Manager, PlatformSettings], Controller] | None  # None: a kind that others only read
+    controller: Callable[[PlatformSettings], Reconciler[Any]] | None  # None: a kind that others only read
     columns: tuple[PrinterColumn, ...] = ()
     rules: tuple[Rule, ...] = ()
     scale: dict[str, str] | None = None  # the CRD's scale subresource, as it stands there
     owns: tuple[Kind, ...] = ()
     rights: tuple[Right, ...] = ()
+    suspension: Suspension | None = None  # how an object lets its pods go; None: it has none, or cannot be told
+    app: WebApp | None = None  # the page that each object serves; None: there is nothing to open
+    engine: str = ""  # only where this engine places pods together (`PlatformSettings.gang`); "": everywhere
+    cluster_wide: bool = False  # writes what lies in no namespace: nothing for an operator that may see only a few
     extra: dict[str, Any] = field(default_factory=dict)  # merged into the CRD version, for what the types cannot say

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 # RFC 3339 has years of four digits. What lies beyond (a grace period of 2^63 seconds, say) is held at its ends: a stamp
 # that nobody can read again would make its object one that cannot even be deleted.
 EARLIEST, LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC, microsecond=0)
+LONGEST_DURATION_S = 2**63 / 1e9  # Go counts nanoseconds in 64 bits
+_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _FIRST_SECOND, _LAST_SECOND = int(EARLIEST.timestamp()), int(LATEST.timestamp())
+
+
+Clock = Callable[[], datetime]
+"""The time of day, as something that can be handed in: tests own the clock."""
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 def rfc3339(moment: float | datetime) -> str:
@@ -49,6 +62,18 @@ def parse_time(text: str) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError:  # the last hours of the year 9999, in a zone west of Greenwich
         return LATEST if moment.year > 1 else EARLIEST
+
+
+def parse_go_duration(text: str) -> timedelta:
+    """`1h30m`, `-1.5s`, `0`. Raises ValueError."""
+    body = text[1:] if text[:1] in ("-", "+") else text
+    seconds, position = 0.0, 0
+    while found := _DURATION.match(body, position):  # not searched for: a run of digits would be gone through each time
+        seconds += float(found[1]) * _UNITS[found[2]]
+        position = found.end()
+    if ((position != len(body) or not body) and body != "0") or seconds > LONGEST_DURATION_S:
+        raise ValueError(f"not a duration: {text!r}")
+    return timedelta(seconds=-seconds if text.startswith("-") else seconds)
 
 
 def later(moment: datetime, seconds: float) -> datetime:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from danlu.meta.kind import Object
+from danlu.meta.said import CAUSES, carried
 
 
 def get(conditions: Sequence[Object] | None, type: str) -> Object | None:
@@ -39,6 +40,8 @@ def set(
         wanted["reason"] = reason
     if message:
         wanted["message"] = message
+    if causes := carried(message):
+        wanted[CAUSES] = causes
     wanted.update(more)
     if found is None:
         conditions.append(wanted)

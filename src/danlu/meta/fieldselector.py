@@ -13,7 +13,7 @@ class FieldSelectorError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class FieldTerm:
     field: str
     value: str
     equal: bool = True
@@ -28,7 +28,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    terms: tuple[Term, ...] = ()
+    terms: tuple[FieldTerm, ...] = ()
 
     def matches(self, fields: Mapping[str, str]) -> bool:
         return all(term.matches(fields) for term in self.terms)
@@ -76,12 +76,12 @@ def _split(text: str) -> list[str]:
     return [*parts, text[start:]]
 
 
-def _term(part: str, whole: str) -> Term:
+def _term(part: str, whole: str) -> FieldTerm:
     for position in range(len(part)):
         for operator in ("!=", "==", "="):
             if part.startswith(operator, position):
                 value = _unescape(part[position + len(operator) :])
-                return Term(part[:position], value, operator != "!=")
+                return FieldTerm(part[:position], value, operator != "!=")
     raise FieldSelectorError(f"invalid selector: '{whole}'; can't understand '{part}'")
 
 

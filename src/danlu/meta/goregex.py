@@ -1,8 +1,9 @@
-"""Patterns as Go has them, in schemas (`pattern`) and in CEL (`matches`): RE2, whose time is linear in the text.
+"""Patterns as Go has them, in schemas (`pattern`), in CEL (`matches`) and in our own tables of what Kubernetes says
+(`danlu.diagnose`): RE2, whose time is linear in the text.
 
-Whoever may define a kind chooses the pattern and whoever writes an object of it the text, so an engine that backtracks
-(Python's) could be kept busy for years by either. What RE2 does not have (look-around, back-references) is refused
-in Go's words.
+Whoever may define a kind chooses the pattern and whoever writes an object the text, which refusals quote: an engine
+that backtracks (Python's) could be kept busy for years by either. What RE2 does not have (look-around, back-references)
+is refused in Go's words.
 """
 
 from __future__ import annotations
@@ -37,14 +38,13 @@ class Pattern(Protocol):
     """What is used of a compiled pattern."""
 
     def search(self, text: str) -> Any:
-        """Anywhere in the text, as Go's MatchString. None, or a match whose [0] is the text found."""
+        """Anywhere in the text, as Go's MatchString. None, or a match as Python's own."""
 
     def finditer(self, text: str) -> Iterator[Any]: ...
 
 
-@cached(256)
-def compile_go(pattern: str) -> Pattern:
-    """Raises PatternError."""
+def compile_once(pattern: str) -> Pattern:
+    """For patterns that whoever asks keeps. Raises PatternError."""
     # When the first pattern comes: most clusters have none, and a start need not wait for it.
     import re2
 
@@ -60,6 +60,10 @@ def compile_go(pattern: str) -> Pattern:
     except UnicodeEncodeError:
         raise PatternError("error parsing regexp: invalid UTF-8") from None
     return compiled
+
+
+compile_go = cached(256)(compile_once)
+"""For patterns that come again and again. Raises PatternError."""
 
 
 def _worded(said: bytes | str) -> str:

@@ -17,7 +17,7 @@ from danlu.meta.nesting import parse_json
 
 LONGEST = 2048  # characters of a path
 MOST_NESTED = 8  # filters within filters
-MOST_LOOKS = 50_000  # values that one search goes through; a megabyte of data has fewer
+MOST_VALUES = 50_000  # values that one search goes through; a megabyte of data has fewer
 
 _NAME = re.compile(r"(?:\\.|[^.\[\]{}\\])+")
 _SLICE = re.compile(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(?::\s*(-?\d+)?)?\s*\Z")
@@ -32,22 +32,22 @@ class _TooMuch(Exception):
     pass
 
 
-class _Looks:
-    """Counts down."""
+class _Budget:
+    """Of values that one search may still go through."""
 
     __slots__ = ("left",)
 
     def __init__(self) -> None:
-        self.left = MOST_LOOKS
+        self.left = MOST_VALUES
 
-    def one(self) -> None:
+    def spend(self) -> None:
         self.left -= 1
         if self.left < 0:
             raise _TooMuch
 
 
-Step = Callable[[Any, _Looks], Iterator[Any]]
-Operand = Callable[[Any, _Looks], list[Any]]
+Step = Callable[[Any, _Budget], Iterator[Any]]
+Operand = Callable[[Any, _Budget], list[Any]]
 
 
 class JsonPath:
@@ -68,14 +68,14 @@ class JsonPath:
 
     def find(self, data: Any) -> list[Any]:
         try:
-            return self.search(data, _Looks())
+            return self.search(data, _Budget())
         except _TooMuch:
             return []
 
-    def search(self, data: Any, looks: _Looks) -> list[Any]:
+    def search(self, data: Any, budget: _Budget) -> list[Any]:
         found = [data]
         for step in self._steps:
-            found = [result for value in found for result in _counted(step(value, looks), looks)]
+            found = [result for value in found for result in _counted(step(value, budget), budget)]
         return found
 
     def first(self, data: Any) -> Any:
@@ -83,9 +83,9 @@ class JsonPath:
         return found[0] if found else None
 
 
-def _counted(results: Iterator[Any], looks: _Looks) -> Iterator[Any]:
+def _counted(results: Iterator[Any], budget: _Budget) -> Iterator[Any]:
     for result in results:
-        looks.one()
+        budget.spend()
         yield result
 
 
@@ -160,7 +160,7 @@ def _bracket(inside: str, whole: str, nested: int) -> Step:
         return _field(inside[1:-1].replace("\\" + inside[0], inside[0]))
     if "," in inside:
         parts = [_bracket(part.strip(), whole, nested) for part in inside.split(",")]
-        return lambda value, looks: (result for part in parts for result in part(value, looks))
+        return lambda value, budget: (result for part in parts for result in part(value, budget))
     found = _SLICE.match(inside)
     if found is not None:
         start, stop, step = (_number(group, whole) if group else None for group in found.groups())
@@ -179,7 +179,7 @@ def _number(text: str, whole: str) -> int:
 
 
 def _field(name: str) -> Step:
-    def step(value: Any, _: _Looks) -> Iterator[Any]:
+    def step(value: Any, _: _Budget) -> Iterator[Any]:
         if isinstance(value, dict) and name in value:
             yield value[name]
 
@@ -187,41 +187,41 @@ def _field(name: str) -> Step:
 
 
 def _index(index: int) -> Step:
-    def step(value: Any, _: _Looks) -> Iterator[Any]:
+    def step(value: Any, _: _Budget) -> Iterator[Any]:
         if isinstance(value, list) and -len(value) <= index < len(value):
             yield value[index]
 
     return step
 
 
-def _every(value: Any, looks: _Looks) -> Iterator[Any]:
+def _every(value: Any, budget: _Budget) -> Iterator[Any]:
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, list):
         return
     for item in value:
-        looks.one()
+        budget.spend()
         yield item
 
 
-def _descend(value: Any, looks: _Looks) -> Iterator[Any]:
+def _descend(value: Any, budget: _Budget) -> Iterator[Any]:
     yield value
-    for child in _every(value, looks):
-        yield from _descend(child, looks)
+    for child in _every(value, budget):
+        yield from _descend(child, budget)
 
 
 def _filter(condition: str, whole: str, nested: int) -> Step:
     found = _OPERATOR.search(condition)
     if found is None:
         present = _operand(condition, whole, nested)
-        return lambda value, looks: (item for item in _every(value, looks) if present(item, looks))
+        return lambda value, budget: (item for item in _every(value, budget) if present(item, budget))
     left = _operand(condition[: found.start()], whole, nested)
     right = _operand(condition[found.end() :], whole, nested)
     compare = _COMPARISONS[found[1]]
 
-    def step(value: Any, looks: _Looks) -> Iterator[Any]:
-        for item in _every(value, looks) if isinstance(value, list) else ():
-            for one, other in zip(left(item, looks), right(item, looks), strict=False):
+    def step(value: Any, budget: _Budget) -> Iterator[Any]:
+        for item in _every(value, budget) if isinstance(value, list) else ():
+            for one, other in zip(left(item, budget), right(item, budget), strict=False):
                 if compare(one, other):
                     yield item
 
@@ -239,7 +239,7 @@ def _operand(text: str, whole: str, nested: int) -> Operand:
             literal = parse_json(text)
         except ValueError:
             raise JsonPathError(f"unrecognized value {text} in {whole}") from None
-    return lambda _value, _looks: [literal]
+    return lambda _value, _budget: [literal]
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:

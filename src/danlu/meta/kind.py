@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Object = dict[str, Any]
@@ -19,15 +19,14 @@ class Kind:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     singular: str = ""  # "" means: the kind in lower case
+    # Made of the above once: every request asks for them.
+    api_version: str = field(init=False, repr=False, compare=False)
+    # `pods`, `deployments.apps`: unique across versions, so it also names the place in storage.
+    resource: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def resource(self) -> str:
-        """`pods`, `deployments.apps`: unique across versions, so it also names the place in storage."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "api_version", f"{self.group}/{self.version}" if self.group else self.version)
+        object.__setattr__(self, "resource", f"{self.plural}.{self.group}" if self.group else self.plural)
 
     @property
     def list_kind(self) -> str:

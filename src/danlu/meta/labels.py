@@ -26,7 +26,7 @@ class SelectorError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class LabelRequirement:
     key: str
     operator: str  # "=", "==", "!=", "in", "notin", "exists", "!", "gt", "lt"
     values: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ def _number(text: str | None) -> int | None:
 class Selector:
     """All requirements must hold; none selects everything. `selects_nothing` is what a missing LabelSelector means."""
 
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[LabelRequirement, ...] = ()
     selects_nothing: bool = False
 
     def matches(self, labels: Mapping[str, str] | None) -> bool:
@@ -125,7 +125,7 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
 
 def from_map(labels: Mapping[str, str]) -> Selector:
     """Every label must be equal; no label selects everything."""
-    return Selector(tuple(Requirement(key, "=", (labels[key],)) for key in sorted(labels)))
+    return Selector(tuple(LabelRequirement(key, "=", (labels[key],)) for key in sorted(labels)))
 
 
 def format_labels(labels: Mapping[str, str] | None) -> str:
@@ -135,7 +135,7 @@ def format_labels(labels: Mapping[str, str] | None) -> str:
     return ",".join(f"{key}={labels[key]}" for key in sorted(labels))
 
 
-def requirement(key: str, operator: str, values: Sequence[str] = ()) -> Requirement:
+def requirement(key: str, operator: str, values: Sequence[str] = ()) -> LabelRequirement:
     """Checked; raises SelectorError."""
     errors: list[FieldError] = []
     if texts := qualified_name(key):
@@ -154,7 +154,7 @@ def requirement(key: str, operator: str, values: Sequence[str] = ()) -> Requirem
             errors.append(invalid(f"values[{index}][{key}]", value, "; ".join(texts)))
     if errors:
         raise SelectorError(aggregate(error.message() for error in errors))
-    return Requirement(key, operator, tuple(values))
+    return LabelRequirement(key, operator, tuple(values))
 
 
 class _Parser:
@@ -181,7 +181,7 @@ class _Parser:
         return token
 
     def parse(self) -> Selector:
-        found: list[Requirement] = []
+        found: list[LabelRequirement] = []
         while True:
             kind, text = self.peek()
             if kind == "end":
@@ -204,7 +204,7 @@ class _Parser:
                 raise SelectorError(f"found '{text}', expected: identifier after ','")
         return Selector(tuple(sorted(found, key=lambda one: one.key)))
 
-    def _requirement(self) -> Requirement:
+    def _requirement(self) -> LabelRequirement:
         kind, key = self.take()
         absent = kind == "!"
         if absent:

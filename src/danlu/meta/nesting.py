@@ -2,7 +2,7 @@
 
 Much of what reads, compares or writes an object goes down into it level by level, and some of that is C code that ends
 the process when the stack does. So depth is bounded before anything of the kind sees the data: for JSON here, for YAML
-in `manifests`, for protobuf in `protobuf`.
+in `yamlreader`, for protobuf in `protobuf`.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def is_deleting(obj: Object) -> bool:
 
 
 def with_applied_fields_only(obj: Object) -> Object:
-    """Without the managedFields that tell of anything but applies: half of an object, and only `applying` reads any."""
+    """Without the managedFields that tell of more than applies: half an object, and only `outcomewriter` reads it."""
     meta = obj["metadata"]
     managed = meta.get("managedFields")
     if not managed:

@@ -29,11 +29,13 @@ PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclass
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases", True)
 
 JOB = Kind("batch", "v1", "Job", "jobs", True, (), ALL)
+CRON_JOB = Kind("batch", "v1", "CronJob", "cronjobs", True, ("cj",), ALL)
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", True, ("deploy",), ALL)
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("rs",), ALL)
 STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets", True, ("sts",), ALL)
 DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets", True, ("ds",), ALL)
 CONTROLLER_REVISION = Kind("apps", "v1", "ControllerRevision", "controllerrevisions", True)
+POD_DISRUPTION_BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", True, ("pdb",))
 
 NODE_METRICS = Kind("metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", False)
 POD_METRICS = Kind("metrics.k8s.io", "v1beta1", "PodMetrics", "pods", True)

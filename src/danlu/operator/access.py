@@ -10,14 +10,14 @@ from collections import Counter, deque
 from collections.abc import Mapping
 
 from danlu import errors
-from danlu.client.transport import PATIENCE, Query, Transport, TransportResponse, asks_for_a_stream
+from danlu.client.transport import MAX_WAIT_S, Query, Transport, TransportResponse, asks_for_a_stream
 from danlu.operator.logs import Sparingly
 
 log = logging.getLogger("danlu.operator")
 
 PLACES = 16  # requests in flight; more would only wait in the server, and each connection costs it a handshake
-PATIENT_PLACES = 8
-CALM_S = 0.5
+BACKGROUND_PLACES = 12  # the rest is for what comes meanwhile and does not wait
+CALM_S = 0.5  # a pod that has not begun to run so long after the last one waits for something else
 VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 UNREACHABLE = "unreachable"
 LEASES = "/apis/coordination.k8s.io/"
@@ -40,38 +40,50 @@ class Limit:
             await asyncio.sleep(self._free_at - now)
 
 
-class Gate:
+class AccessGate:
     """Which requests go first when many want to.
 
-    Those that have no patience go in the order in which they come. Those that have some go a few at a time, once no
-    pod has been made or begun to run for a moment: until then the cluster is busy with starting pods, which is what
-    people wait for. None waits for others longer than its patience.
+    Most go in the order in which they come. Background requests, which say how long they may wait, leave places free
+    and go once all pods run, or none has been made or begun to run for a moment: until then the cluster is busy with
+    starting pods, which is what people wait for. None waits for others longer than it may.
     """
 
     def __init__(self, places: int = PLACES) -> None:
         self._free = places
-        self._patient = 0  # patient requests in flight
+        self._background = 0  # requests in flight that may wait
         self._calm_at = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._patient_waiting: list[tuple[float, int, asyncio.Future[None]]] = []  # a heap, by when patience ends
+        # A heap, by when they have waited long enough.
+        self._background_waiting: list[tuple[float, int, asyncio.Future[None]]] = []
         self._serial = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def pods_are_starting(self) -> None:
         self._calm_at = asyncio.get_running_loop().time() + CALM_S
 
+    def pod_began(self, still_starting: int) -> None:
+        """A pod runs, ended or went; so many more of ours have yet to begin."""
+        if still_starting:
+            self.pods_are_starting()
+            return
+        self._calm_at = 0.0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._next()
+
     def is_calm(self) -> bool:
         return asyncio.get_running_loop().time() >= self._calm_at
 
-    async def enter(self, patience_s: float) -> None:
+    async def enter(self, max_wait_s: float) -> None:
         loop = asyncio.get_running_loop()
-        if not patience_s and self._free > 0 and not self._waiting:
+        if not max_wait_s and self._free > 0 and not self._waiting:
             self._free -= 1
             return
         turn = loop.create_future()
-        if patience_s:
+        if max_wait_s:
             self._serial += 1
-            heapq.heappush(self._patient_waiting, (loop.time() + patience_s, self._serial, turn))
+            heapq.heappush(self._background_waiting, (loop.time() + max_wait_s, self._serial, turn))
         else:
             self._waiting.append(turn)
         self._next()
@@ -79,12 +91,12 @@ class Gate:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.leave(patience_s)  # its place was given to it already
+                self.leave(max_wait_s)  # its place was given to it already
             raise
 
-    def leave(self, patience_s: float) -> None:
+    def leave(self, max_wait_s: float) -> None:
         self._free += 1
-        self._patient -= patience_s > 0
+        self._background -= max_wait_s > 0
         self._next()
 
     def _look_again(self) -> None:
@@ -98,17 +110,19 @@ class Gate:
                 self._free -= 1
                 turn.set_result(None)
         loop = asyncio.get_running_loop()
-        while self._free > 0 and self._patient_waiting:
+        while self._free > 0 and self._background_waiting:
             now = loop.time()
-            ends, _, turn = self._patient_waiting[0]
-            if ends > now and (now < self._calm_at or self._patient >= PATIENT_PLACES):
-                if self._patient < PATIENT_PLACES and self._timer is None:  # else the next one to leave looks again
+            ends, _, turn = self._background_waiting[0]
+            if ends > now and (now < self._calm_at or self._background >= BACKGROUND_PLACES):
+                if (
+                    self._background < BACKGROUND_PLACES and self._timer is None
+                ):  # else the next one to leave looks again
                     self._timer = loop.call_at(min(ends, self._calm_at), self._look_again)
                 return
-            heapq.heappop(self._patient_waiting)
+            heapq.heappop(self._background_waiting)
             if not turn.done():
                 self._free -= 1
-                self._patient += 1
+                self._background += 1
                 turn.set_result(None)
 
 
@@ -121,7 +135,7 @@ class Access:
         self._transport = transport
         self._server = server
         self._limit = limit
-        self.gate = Gate()
+        self.gate = AccessGate()
         self._sparingly = Sparingly(log)
 
     async def request(
@@ -131,15 +145,15 @@ class Access:
             return await self._send("watch", method, path, query, headers, body)
         if LEASES in path:  # a leader that waits in a queue of its own making is none for long
             return await self._send(VERBS.get(method, method.lower()), method, path, query, headers, body)
-        patience_s = PATIENCE.get()
+        max_wait_s = MAX_WAIT_S.get()
         if method == "POST" and path.endswith("/pods"):
             self.gate.pods_are_starting()
-        await self.gate.enter(patience_s)
+        await self.gate.enter(max_wait_s)
         try:
             await self._limit.wait()
             return await self._send(VERBS.get(method, method.lower()), method, path, query, headers, body)
         finally:
-            self.gate.leave(patience_s)
+            self.gate.leave(max_wait_s)
 
     async def _send(
         self, verb: str, method: str, path: str, query: Query, headers: Mapping[str, str], body: bytes

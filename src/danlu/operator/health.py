@@ -12,12 +12,12 @@ PHRASES = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 500: "Interna
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HealthAnswer:
     status: int
     text: str
 
 
-Pages = Mapping[str, Callable[[], Answer]]
+Pages = Mapping[str, Callable[[], HealthAnswer]]
 
 
 async def serve(host: str, port: int, pages: Pages) -> asyncio.Server:
@@ -36,15 +36,15 @@ async def serve(host: str, port: int, pages: Pages) -> asyncio.Server:
     return await asyncio.start_server(talk, host, port, limit=LONGEST_REQUEST)
 
 
-def _answer(head: bytes, pages: Pages) -> Answer:
+def _answer(head: bytes, pages: Pages) -> HealthAnswer:
     words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
     if len(words) != 3 or words[0] not in ("GET", "HEAD"):
-        return Answer(405, "only GET\n")
+        return HealthAnswer(405, "only GET\n")
     page = pages.get(words[1].partition("?")[0])
-    return page() if page is not None else Answer(404, "there are " + ", ".join(pages) + "\n")
+    return page() if page is not None else HealthAnswer(404, "there are " + ", ".join(pages) + "\n")
 
 
-def _encode(answer: Answer, *, with_body: bool) -> bytes:
+def _encode(answer: HealthAnswer, *, with_body: bool) -> bytes:
     body = answer.text.encode()
     head = (
         f"HTTP/1.1 {answer.status} {PHRASES[answer.status]}\r\n"

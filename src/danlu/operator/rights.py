@@ -1,7 +1,7 @@
 """Objects that nobody can look after because the operator may not read what it must: they say so themselves.
 
 While a kind's caches cannot be filled its controller does not run, so nobody else writes the condition meanwhile. From
-then on it is the controller that does (`runtime.pure`).
+then on it is the controller that does (`runtime.shell`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ import asyncio
 from danlu import errors
 from danlu.client.client import Client
 from danlu.client.informer import Informer
-from danlu.kinds.mending import with_remedy
-from danlu.meta.clock import rfc3339
+from danlu.diagnose.refusals import explained
+from danlu.meta.clock import rfc3339, utc_now
 from danlu.meta.kind import Object
 from danlu.meta.objects import copy
-from danlu.runtime import blocking
+from danlu.runtime import blocked
 from danlu.runtime.manager import Manager
-from danlu.runtime.moments import utc_now
 
 COMPONENT = "danlu-operator"
 AGAIN_S = 1.0
@@ -25,21 +24,21 @@ AGAIN_S = 1.0
 
 async def tell_blocked(manager: Manager, objects: Informer, said: str) -> None:
     """`said` is what the server answered; each object that is not over gets it as a condition and an event."""
-    message = with_remedy("", said)
+    message = explained(said)
     recorder = manager.recorder(COMPONENT)
     for obj in objects.list():
         present = _conditions(obj)
-        if blocking.is_over(present) or blocking.is_told(present, message):
+        if blocked.is_over(present) or blocked.is_told(present, message):
             continue
-        if await _write(manager.client, objects, obj, blocking.told(present, message, (), rfc3339(utc_now()))):
-            recorder.warning(obj, blocking.REASON, message)
+        if await _write(manager.client, objects, obj, blocked.told(present, message, (), rfc3339(utc_now()))):
+            recorder.warning(obj, blocked.REASON, message)
 
 
 async def tell_free(manager: Manager, objects: Informer) -> None:
     """The right is there: the condition goes."""
-    while blocked := [obj for obj in objects.list() if blocking.is_told(_conditions(obj))]:
-        for obj in blocked:
-            await _write(manager.client, objects, obj, blocking.freed(_conditions(obj)))
+    while found := [obj for obj in objects.list() if blocked.is_told(_conditions(obj))]:
+        for obj in found:
+            await _write(manager.client, objects, obj, blocked.freed(_conditions(obj)))
         await asyncio.sleep(AGAIN_S)  # for those that somebody else has just written
 
 

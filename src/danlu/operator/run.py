@@ -15,13 +15,14 @@ from danlu import __version__, errors
 from danlu.client.client import Client
 from danlu.client.config import Config
 from danlu.client.http import HttpTransport
-from danlu.client.leases import LeaderElection
+from danlu.client.leases import LeaderElection, LeaseTimes
 from danlu.kinds import registry
 from danlu.kinds.platform import PlatformKind, PlatformSettings
 from danlu.meta.wellknown import NAMESPACE
-from danlu.operator import health, metrics
+from danlu.operator import health
 from danlu.operator.access import Access, Limit
-from danlu.operator.health import Answer
+from danlu.operator.health import HealthAnswer
+from danlu.operator.metrics import OperatorMetrics
 from danlu.operator.supervision import Supervision
 
 log = logging.getLogger("danlu.operator")
@@ -58,7 +59,7 @@ class Operator:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; what is being written is finished, and the lease given back."""
-        pages = {"/healthz": lambda: Answer(200, "ok\n"), "/readyz": self._readiness, "/metrics": self._metrics}
+        pages = {"/healthz": lambda: HealthAnswer(200, "ok\n"), "/readyz": self._readiness, "/metrics": self._metrics}
         server = await health.serve(self.settings.host, self.settings.port, pages)
         where = ":".join(map(str, server.sockets[0].getsockname()[:2]))
         log.info(
@@ -88,9 +89,8 @@ class Operator:
             LEASE,
             await self._lease_namespace(),
             self.identity,
-            duration_s=duration,
-            renew_deadline_s=duration * 0.625,  # the rest is for ending what is being written
-            retry_s=min(2.0, duration / 4),
+            # A leader stops in time to end what is being written.
+            LeaseTimes(duration, renew_deadline_s=duration * 0.625, retry_s=min(2.0, duration / 4)),
         )
         log.info("waiting for the lease %s/%s", self.election.namespace, LEASE)
         while True:
@@ -103,7 +103,7 @@ class Operator:
             settings.kinds,
             settings.platform,
             settings.namespaces,
-            pod_began=self.access.gate.pods_are_starting,
+            pod_began=self.access.gate.pod_began,
             calm=self.access.gate.is_calm,
         )
         _calm_garbage_collection()
@@ -132,20 +132,20 @@ class Operator:
 
     # -- what is told
 
-    def _readiness(self) -> Answer:
+    def _readiness(self) -> HealthAnswer:
         if not self.access.reachable:
-            return Answer(503, f"{self.settings.config.server} cannot be reached\n")
+            return HealthAnswer(503, f"{self.settings.config.server} cannot be reached\n")
         supervision = self.supervision
         if supervision is None:
-            return Answer(200, "ok: another replica leads\n")
+            return HealthAnswer(200, "ok: another replica leads\n")
         if supervision.filling or not supervision.looked:
-            return Answer(503, f"filling caches: {', '.join(sorted(supervision.filling))}\n")
-        return Answer(200, "ok: leading\n")
+            return HealthAnswer(503, f"filling caches: {', '.join(sorted(supervision.filling))}\n")
+        return HealthAnswer(200, "ok: leading\n")
 
-    def _metrics(self) -> Answer:
+    def _metrics(self) -> HealthAnswer:
         supervision = self.supervision
         controllers = supervision.controllers if supervision is not None else {}
-        return Answer(200, metrics.render(controllers, self.access.requests, leading=supervision is not None))
+        return HealthAnswer(200, OperatorMetrics(controllers, self.access.requests, supervision is not None).text())
 
 
 def _calm_garbage_collection() -> None:

@@ -6,11 +6,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import orjson
 
 from danlu import errors
 from danlu.client.client import Client
+from danlu.client.informer import DELETED
+from danlu.kinds import registry
 from danlu.kinds.platform import PlatformKind, PlatformSettings
 from danlu.meta import owners
 from danlu.meta.kind import Kind, Object
@@ -19,6 +22,8 @@ from danlu.operator import rights
 from danlu.runtime.controller import Controller
 from danlu.runtime.manager import Manager
 from danlu.runtime.reconcile import Request
+from danlu.runtime.reconciler import Reconciler
+from danlu.runtime.shell import bring_in
 
 log = logging.getLogger("danlu.operator")
 
@@ -35,10 +40,10 @@ class Supervision:
         kinds: Sequence[PlatformKind],
         settings: PlatformSettings,
         namespaces: Sequence[str] = (),
-        pod_began: Callable[[], None] = lambda: None,
+        pod_began: Callable[[int], None] = lambda still_starting: None,
         calm: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`pod_began` is called for each pod that begins to run; `calm`: see `Manager`."""
+        """`pod_began`: told of each pod that runs or goes, and how many have yet to. `calm`: see `Manager`."""
         self.client = client
         self._pod_began = pod_began
         self.settings = settings
@@ -49,6 +54,7 @@ class Supervision:
         self.controllers: dict[str, list[Controller]] = {word: [] for word in self.kinds}
         self.filling: set[str] = set()  # kinds whose caches are not filled yet
         self.looked = False  # what is served has been found out once
+        self._starting: set[str] = set()  # uids of pods that have yet to run
         self._told: set[Kind] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -63,11 +69,15 @@ class Supervision:
         finally:
             await self._stop()
 
-    def _saw_pod(self, _event: str, pod: Object, before: Object | None) -> None:
-        if before is not None and _runs(pod) and not _runs(before):
+    def _saw_pod(self, event: str, pod: Object, _before: Object | None) -> None:
+        uid = pod["metadata"]["uid"]
+        if event != DELETED and _is_starting(pod):
             owner = owners.controller_of(pod)
             if owner is not None and owner["kind"] in self.kinds:
-                self._pod_began()
+                self._starting.add(uid)
+        elif uid in self._starting:
+            self._starting.discard(uid)
+            self._pod_began(len(self._starting))
 
     async def _stop(self) -> None:
         for task in self._tasks:
@@ -77,7 +87,7 @@ class Supervision:
 
     async def _take_in_all(self) -> None:
         await self._look_for_autoscaling()
-        waiting = {word: needs(self.client, kind, self.settings) for word, kind in self.kinds.items()}
+        waiting = {word: self._watched(kind) for word, kind in self.kinds.items()}
         while waiting:
             groups = {(kind.group, kind.version) for needed in waiting.values() for kind in needed}
             try:
@@ -112,16 +122,18 @@ class Supervision:
             self.settings = replace(self.settings, autoscaling=self.settings.autoscaling and bool(found))
             return
 
+    def _reconciler(self, kind: PlatformKind) -> Reconciler[Any]:
+        return registry.reconciler(kind, self.settings)
+
+    def _watched(self, kind: PlatformKind) -> set[Kind]:
+        return self._reconciler(kind).watched
+
     async def _take_in(self, kind: PlatformKind) -> None:
-        make = kind.controller
-        assert make is not None, "only kinds with a controller are supervised"
         word = kind.kind.kind
         telling = asyncio.create_task(self._tell_while_forbidden(kind), name=f"rights for {word}")
         try:
             self.controllers[word] = list(
-                await asyncio.gather(
-                    *(manager.bring_in(lambda manager: make(manager, self.settings)) for manager in self.managers)
-                )
+                await asyncio.gather(*(bring_in(manager, self._reconciler(kind)) for manager in self.managers))
             )
         finally:
             telling.cancel()
@@ -133,7 +145,7 @@ class Supervision:
 
     async def _wake_when_rights_change(self, kind: PlatformKind) -> None:
         """What its controller may no longer read, or may again, concerns each object; no event tells it."""
-        needed = needs(self.client, kind, self.settings)
+        needed = self._watched(kind)
         known = [manager.forbidden(needed) for manager in self.managers]
         while True:
             await asyncio.sleep(LOOK_AGAIN_S)
@@ -147,7 +159,7 @@ class Supervision:
                         controller.queue.add(Request(meta.get("namespace") or "", meta["name"]))
 
     async def _tell_while_forbidden(self, kind: PlatformKind) -> None:
-        needed = needs(self.client, kind, self.settings)
+        needed = self._watched(kind)
         while True:
             await asyncio.sleep(LOOK_AGAIN_S)
             for manager in self.managers:
@@ -182,13 +194,5 @@ class Supervision:
             )  # fmt: skip
 
 
-def _runs(pod: Object) -> bool:
-    return (pod.get("status") or {}).get("phase") == "Running"
-
-
-def needs(client: Client, kind: PlatformKind, settings: PlatformSettings) -> set[Kind]:
-    """What its controller reads: found out by making one that is never started."""
-    unused = Manager(client)
-    assert kind.controller is not None
-    kind.controller(unused, settings)
-    return unused.watched
+def _is_starting(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in (None, "Pending")

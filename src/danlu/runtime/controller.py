@@ -2,7 +2,7 @@
 
 One broken object never stops the others: its error is logged once per attempt and the object waits longer each time,
 while the workers go on. One that fails again and again is set aside (`setaside`): named in an event, in the log, and to
-whoever asks. A conflict is not an error but news that the cache was old: it is tried again quietly.
+whoever asks. A conflict is not an error, it says that the cache was old: it is tried again quietly.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from danlu import errors
 from danlu.client.informer import Informer
+from danlu.diagnose import stated
 from danlu.meta.kind import Kind, Object
-from danlu.runtime import news
-from danlu.runtime.queue import FIRST_DELAY_S, LONGEST_DELAY_S, Closed, Queue
+from danlu.meta.said import carried
+from danlu.runtime import atwork, event_priority
 from danlu.runtime.reconcile import Reconcile, Request, Unreconcilable
-from danlu.runtime.setaside import SetAside, version_of
+from danlu.runtime.setaside import SetAside, SetAsideEntry, version_of
 from danlu.runtime.stats import AGAIN, DONE, FAILED, Stats
+from danlu.runtime.workqueue import FIRST_DELAY_S, LONGEST_DELAY_S, Closed, Queue
 
 if TYPE_CHECKING:
     from danlu.runtime.recorder import EventRecorder
@@ -33,13 +35,12 @@ LONGEST_WAIT_S = 600.0
 DEFAULT_WORKERS = 8  # a reconcile mostly waits for writes; those of different objects share one fsync
 CROWD = 16  # objects at work at the same time, from which on …
 GATHER_S = 0.4  # … changes of one object's children are gathered for so long: many looks at once help nobody
-LATER_S = 2.0  # … and so long, if they are no news: what we wrote ourselves, a pod that was given a node
+LATER_S = 2.0  # … and so long, if they are not urgent: what we wrote ourselves, a pod that was given a node
 
 LONGEST_WHY = 500  # characters
 SET_ASIDE_AFTER = 5  # failures in a row that the API has nothing to do with
 
-# What each worker of any controller is at: of interest when the event loop does not turn any more (`watchdog`).
-AT_WORK: dict[asyncio.Task[Any], tuple[Controller, Request]] = {}
+BLOCKED = "its reconcile blocked the server; it is left alone until it is changed or deleted"
 
 
 class Controller:
@@ -58,7 +59,7 @@ class Controller:
         self._reconcile = reconcile
         self._workers = workers
         self._tasks: list[asyncio.Task[None]] = []
-        self._aside: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
         self._root: Informer | None = None  # of the objects that requests name
         self._set_aside = SetAside()
         self._recorder: EventRecorder | None = None
@@ -77,17 +78,29 @@ class Controller:
 
     # -- what wakes it
 
-    def watches(self, informer: Informer, requests: Callable[[Object], Iterable[Request]] | None = None) -> None:
-        """Each change asks for a reconcile of the object itself, or of what `requests` makes of it."""
+    def watches(
+        self,
+        informer: Informer,
+        requests: Callable[[Object], Iterable[Request]] | None = None,
+        *,
+        gather_s: float = 0.0,
+        ignores: Callable[[str, Object, Object | None], bool] | None = None,
+    ) -> None:
+        """Each change asks for a reconcile of the object itself, or of what `requests` makes of it.
+
+        `gather_s`: changes are gathered for so long. `ignores`: whether a change asks for nothing.
+        """
         if requests is None and self._root is None:
             self._root = informer
 
         def changed(event: str, obj: Object, old: Object | None) -> None:
-            if requests is None:
-                later = self._in_a_crowd and not news.of_itself(event, obj, old)
-                self.queue.add_after(_itself(obj), LATER_S if later else 0.0)
+            if ignores is not None and ignores(event, obj, old):
                 return
-            delay_s = GATHER_S if self._in_a_crowd else 0.0
+            if requests is None:
+                later_s = 0.0 if event_priority.is_urgent(event, obj, old) else self._later_s
+                self.queue.add_after(_itself(obj), later_s or gather_s)
+                return
+            delay_s = max(gather_s, GATHER_S) if self._in_a_crowd else gather_s
             for request in requests(obj):
                 self.queue.add_after(request, delay_s)
             if old is not None:
@@ -100,17 +113,27 @@ class Controller:
         """Each change of a child asks for a reconcile of the `owner` that controls it."""
 
         def changed(event: str, obj: Object, old: Object | None, name: str) -> None:
-            delay_s = 0.0
-            if self._in_a_crowd:
-                delay_s = GATHER_S if news.of_a_child(event, obj, old) else LATER_S
+            if event_priority.is_urgent_of_child(event, obj, old):
+                delay_s = GATHER_S if self._in_a_crowd else 0.0
+            else:
+                delay_s = self._later_s
             namespace = (obj["metadata"].get("namespace") or "") if owner.namespaced else ""
             self.queue.add_after(Request(namespace, name), delay_s)
 
         informer.add_owner_handler(owner.group, owner.kind, changed)
 
+    def wake_later(self, request: Request) -> None:
+        """At once, or in a crowd together with what else comes meanwhile."""
+        self.queue.add_after(request, self._later_s)
+
     @property
     def _in_a_crowd(self) -> bool:
         return self.stats.busy >= CROWD
+
+    @property
+    def _later_s(self) -> float:
+        """How long what is not urgent waits. Objects whose children are made in the background are a crowd, too."""
+        return LATER_S if self.stats.busy + len(self._background) >= CROWD else 0.0
 
     # -- running
 
@@ -120,11 +143,13 @@ class Controller:
                 asyncio.create_task(self._work(), name=f"{self.name} worker {n}") for n in range(self._workers)
             ]
 
-    def aside(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    def background(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Work that no worker waits for; it ends with the controller."""
-        task = asyncio.create_task(work, name=name)
-        self._aside.add(task)
-        task.add_done_callback(self._aside.discard)
+        at_work = atwork.current()
+        task = asyncio.create_task(work if at_work is None else atwork.whole(work, at_work.again()), name=name)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        task.add_done_callback(lambda _: work.close())  # where it was cancelled before it began
         return task
 
     async def stop(self) -> None:
@@ -136,9 +161,9 @@ class Controller:
                 task.cancel()
             await asyncio.gather(*unfinished, return_exceptions=True)
         self._tasks = []
-        for task in self._aside:
+        for task in self._background:
             task.cancel()
-        await asyncio.gather(*self._aside, return_exceptions=True)
+        await asyncio.gather(*self._background, return_exceptions=True)
 
     async def _work(self) -> None:
         while True:
@@ -156,24 +181,30 @@ class Controller:
     async def process(self, request: Request) -> None:
         """One attempt at one request; what comes of a failure is decided here and nowhere else."""
         begun = time.perf_counter()
-        task = asyncio.current_task()
-        assert task is not None, "called in a task"
-        AT_WORK[task] = (self, request)
+        if self._is_left_alone(request):
+            self.stats.count(DONE, time.perf_counter() - begun)
+            return
+        page, attempt = self._set_aside.page, self._attempt(request)
         self.stats.busy += 1
         try:
-            result = await self._attempt(request)
+            result = await (attempt if page is None else atwork.whole(attempt, self._at_work(page, request)))
         finally:
             self.stats.busy -= 1
-            del AT_WORK[task]
+        if result == DONE:  # also where it blocked the server and came to an end
+            self._set_aside.take_back(self.name, request)
         self.stats.count(result, time.perf_counter() - begun)
+
+    def _at_work(self, page: atwork.Page, request: Request) -> atwork.Work:
+        obj = self.object_of(request)
+        version = version_of(obj) if obj is not None else ""
+        where = self.kind, request.namespace, request.name
+        return atwork.Work(page, SetAsideEntry(self.name, *where, BLOCKED, version=version))
 
     def _about(self, request: Request) -> dict[str, str]:
         """For logs whose lines have fields."""
         return {"controller": self.name, "object": str(request)}
 
     async def _attempt(self, request: Request) -> str:
-        if self._is_left_alone(request):
-            return DONE
         try:
             outcome = await self._reconcile(request)
         except (errors.Conflict, errors.ServiceUnavailable, errors.Timeout, errors.InsufficientStorage) as error:
@@ -183,7 +214,7 @@ class Controller:
             return AGAIN
         except Unreconcilable as error:
             self.queue.forget(request)
-            self._put_aside(request, str(error))
+            self._put_aside(request, error.args[0])
             return FAILED
         except Exception as error:  # MemoryError and RecursionError are of these, too
             delay = self.queue.add_failed(request)
@@ -198,7 +229,6 @@ class Controller:
                 self._put_aside(request, f"{type(error).__name__}: {error}")
             return FAILED
         self.queue.forget(request)
-        self._set_aside.take_back(self.name, request)
         if outcome is not None and outcome.requeue_after is not None:
             self.queue.add_after(request, min(outcome.requeue_after, LONGEST_WAIT_S))
         return DONE
@@ -206,7 +236,7 @@ class Controller:
     # -- what cannot be done
 
     def _put_aside(self, request: Request, why: str) -> None:
-        why = why[:LONGEST_WHY]
+        why = why if carried(why) else why[:LONGEST_WHY]
         if not self._set_aside.put(self.name, self.kind, request, why):
             return
         log.error("%s: %s is set aside: %s", self.name, request, why, extra=self._about(request))
@@ -214,7 +244,7 @@ class Controller:
         if obj is not None and self._root is not None and self._recorder is not None:
             kind = self._root.kind  # not taken from the object, of which nothing is certain
             about = {**obj, "apiVersion": kind.api_version, "kind": kind.kind}
-            self._recorder.warning(about, "SetAside", f"The {self.name} controller cannot handle this object: {why}")
+            self._recorder.warning(about, "SetAside", stated("DL-SET-ASIDE", controller=self.name, why=why))
 
     def _is_left_alone(self, request: Request) -> bool:
         """Whether it blocked a process that did not come out of it, and has not been changed since."""

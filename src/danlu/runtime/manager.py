@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from danlu.client.client import Client
 from danlu.client.informer import Informer
+from danlu.meta.clock import Clock, utc_now
 from danlu.meta.kind import Kind, Object
 from danlu.runtime.controller import Controller
-from danlu.runtime.moments import Clock, utc_now
 from danlu.runtime.recorder import EventRecorder
 from danlu.runtime.setaside import SetAside
 
 Factory = Callable[["Manager"], Controller]
+Shared = TypeVar("Shared")
 
 
 class Manager:
@@ -48,7 +50,7 @@ class Manager:
         self._controllers: list[Controller] = []
         self._recorders: dict[tuple[str, str], EventRecorder] = {}
         self._running = False
-        self._asked_for: set[Informer] | None = None  # while a controller is being brought in
+        self._shared: dict[Callable[[], Any], Any] = {}
 
     def informer(self, kind: Kind, namespace: str | None = None, labels: str = "", fields: str = "") -> Informer:
         """The shared informer; asked for while running it starts at once (`await synced()` before reading)."""
@@ -59,9 +61,11 @@ class Manager:
             self._by_kind.setdefault(kind, []).append(informer)
             if self._running:
                 informer.start()
-        if self._asked_for is not None:
-            self._asked_for.add(informer)
         return informer
+
+    @property
+    def informers(self) -> Sequence[Informer]:
+        return list(self._informers.values())
 
     async def forget(self, informer: Informer) -> None:
         """Stops an informer that nobody needs any more (a kind whose definition was deleted)."""
@@ -84,20 +88,12 @@ class Manager:
             controller.start()
         return controller
 
-    async def bring_in(self, factory: Factory) -> Controller:
-        """A controller that comes while others run already; it begins when what it reads is filled."""
-        self._asked_for = needed = set[Informer]()
-        try:
-            controller = factory(self)
-        finally:
-            self._asked_for = None
-        await asyncio.gather(*(informer.synced() for informer in needed))
-        return self.add(controller)
-
-    @property
-    def watched(self) -> set[Kind]:
-        """All kinds that anybody here reads."""
-        return set(self._by_kind)
+    def shared(self, make: Callable[[], Shared]) -> Shared:
+        """What controllers have in common; the first to ask makes it."""
+        if make not in self._shared:
+            self._shared[make] = make()
+        found: Shared = self._shared[make]
+        return found
 
     def forbidden(self, kinds: Iterable[Kind]) -> list[str]:
         """What the server says of those among these kinds that it does not let us read."""

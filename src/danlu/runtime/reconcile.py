@@ -1,7 +1,7 @@
 """What goes into a reconciler and what comes out: `Request` in, `Outcome` out.
 
 A request holds only a name, so a reconciler cannot depend on which event woke it. An outcome holds only decisions;
-`applying` does the I/O.
+`outcomewriter` does the I/O.
 """
 
 from __future__ import annotations
@@ -33,15 +33,22 @@ class EventNote:
 
 
 @dataclass(frozen=True, slots=True)
+class CreatedNote:
+    """An event when the server has a child. One tells of all that were made together: it is a write like any other."""
+
+    reason: str
+    code: str  # of a message with `names`, and `others` where there are more than it names
+    params: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Creation:
     """A child that is made once and then left alone, such as a pod: its name must be free, or be its own."""
 
     obj: Object
-    # Recorded when the server has it. `{}` stands for its name, or for all of them where several are made together:
-    # an event is a write like any other.
-    made: EventNote | None = None
+    made: CreatedNote | None = None
     refused: str = "FailedCreate"  # reason of the warning when the server does not take it
-    patience_s: float = 0.0  # how long it may wait for what is more urgent
+    max_wait_s: float = 0.0  # how long it may wait for what is more urgent
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +67,19 @@ class Outcome:
     delete: list[Object] = field(default_factory=list)  # children to delete, as observed
     create: list[Creation] = field(default_factory=list)  # one kind after the other, in the order given
     status: dict[str, Any] | None = None  # the whole status; None leaves it alone
-    patient: bool = False  # the status tells nothing new but numbers: it may wait a moment for more of them
-    beginning: bool = False  # it tells of a start that is under way: more of that comes in the blink of an eye
+    status_delay_s: float = 0.0  # so long it may wait for more of what it tells: see `debounce`
     events: list[EventNote] = field(default_factory=list)
     create_last: list[Creation] = field(default_factory=list)  # nobody waits for these
     requeue_after: float | None = None  # seconds
+
+    def requeue_within(self, seconds: float | None) -> None:
+        """Not later than that; None asks for nothing."""
+        if seconds is not None and (self.requeue_after is None or seconds < self.requeue_after):
+            self.requeue_after = seconds
+
+
+COUNTS_DELAY_S = 1.0  # `Outcome.status_delay_s` of a status in which nothing is new but counts
+START_DELAY_S = 0.05  # … that tells of a start under way: more of that comes at once
 
 
 class Unreconcilable(Exception):

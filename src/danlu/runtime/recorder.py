@@ -16,13 +16,15 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+import orjson
+
 from danlu import errors
 from danlu.client.client import Client
-from danlu.client.transport import patience
-from danlu.meta.clock import rfc3339
+from danlu.client.transport import may_wait
+from danlu.meta.clock import Clock, rfc3339, utc_now
 from danlu.meta.kind import Object
+from danlu.meta.said import ANNOTATION, carried
 from danlu.meta.wellknown import EVENT
-from danlu.runtime.moments import Clock, utc_now
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +36,9 @@ SIMILAR_LIMIT = 10
 SIMILAR_WINDOW_S = 600.0
 ATTEMPTS = 3
 BATCH = 16  # writes at a time
-PATIENCE_S = 10.0  # an event tells of what has been done; it need not hold up what is to be done
+# An event tells of what has been done: it need not hold up what is to be done, and one that all is well not even the
+# names of pods that run.
+MAX_WAIT_S = {"Warning": 10.0, "Normal": 40.0}
 
 Value = TypeVar("Value")
 
@@ -102,7 +106,7 @@ class EventRecorder:
 
     def event(self, about: Object, type: str, reason: str, message: str, *, field_path: str = "") -> None:
         """`about` is the object, or a reference to it (kind, namespace, name, uid at top level)."""
-        involved = reference(about, field_path)
+        involved, causes = reference(about, field_path), carried(message)
         source = f"{self.component}\0{self.host}\0{involved['kind']}\0{involved.get('namespace', '')}"
         subject = f"{source}\0{involved['name']}\0{involved.get('uid', '')}\0{type}"
         if self._is_spam(subject):
@@ -113,7 +117,7 @@ class EventRecorder:
         if len(self._buffer) >= BUFFER:
             log.debug("event buffer is full: %s %s is lost", reason, message)
             return
-        self._buffer.append((key, self._make(involved, type, reason, message)))
+        self._buffer.append((key, self._make(involved, type, reason, message, causes)))
         self._idle.clear()
         self._wake.set()
         if self._task is None:
@@ -124,7 +128,8 @@ class EventRecorder:
         if self._task is None:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._idle.wait(), 2.0)
+            async with asyncio.timeout(2.0):
+                await self._idle.wait()
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         self._task = None
@@ -150,7 +155,7 @@ class EventRecorder:
         similar.messages.pop()
         return True
 
-    def _make(self, involved: Object, type: str, reason: str, message: str) -> Object:
+    def _make(self, involved: Object, type: str, reason: str, message: str, causes: list[Object]) -> Object:
         now = self._clock()
         # Two events of one object within a clock tick must not collide.
         self._serial += 1
@@ -164,6 +169,7 @@ class EventRecorder:
             "metadata": {
                 "name": f"{involved['name']}.{suffix:x}",
                 "namespace": involved.get("namespace") or "default",
+                **({"annotations": {ANNOTATION: orjson.dumps(causes).decode()}} if causes else {}),
             },
             "involvedObject": involved,
             "reason": reason,
@@ -208,7 +214,7 @@ class EventRecorder:
                     await self._raise(written, event, count)
                 else:
                     event["count"] = count
-                    with patience(PATIENCE_S):
+                    with may_wait(MAX_WAIT_S[event["type"]]):
                         await self.client.post(EVENT, event, event["metadata"]["namespace"])
                     self._written.put(key, _Written(event["metadata"]["name"], count))
                 return
@@ -221,7 +227,9 @@ class EventRecorder:
 
     async def _raise(self, written: _Written, event: Object, count: int) -> None:
         body = {"count": written.count + count, "lastTimestamp": event["lastTimestamp"], "message": event["message"]}
-        with patience(PATIENCE_S):
+        if notes := event["metadata"].get("annotations"):
+            body["metadata"] = {"annotations": notes}
+        with may_wait(MAX_WAIT_S[event["type"]]):
             await self.client.patch(EVENT, written.name, event["metadata"]["namespace"], body)
         written.count += count
 

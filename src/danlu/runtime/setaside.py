@@ -7,23 +7,26 @@ killed in the middle, the next start leaves the object alone until it is changed
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from danlu.meta.clock import now_rfc3339
 from danlu.meta.kind import Object
 from danlu.runtime.reconcile import Request
 
+if TYPE_CHECKING:
+    from danlu.runtime.atwork import Page
+
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SetAsideEntry:
     controller: str
     kind: str  # of the object; "" where the controller does not say
     namespace: str  # "" for cluster scope
     name: str
     why: str
-    since: str
+    since: str = ""
     version: str = ""  # of the object that blocked the event loop: it is left alone as long as it has this one
 
     @property
@@ -43,18 +46,20 @@ def version_of(obj: Object) -> str:
 
 class SetAside:
     def __init__(
-        self, known: Iterable[Entry] = (), changed: Callable[[list[Entry]], None] = lambda _entries: None
+        self,
+        known: Iterable[SetAsideEntry] = (),
+        changed: Callable[[list[SetAsideEntry]], None] = lambda _entries: None,
     ) -> None:
-        """`known`: of the process before this one. `changed` is called in the thread that changed it."""
+        """`known`: of the process before this one."""
         self._entries = {entry.key: entry for entry in known if entry.version}
         self._changed = changed
-        self._lock = threading.Lock()  # the watchdog writes while the loop is blocked
+        self.page: Page | None = None  # where controllers say what they are at; None: nobody watches
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[SetAsideEntry]:
         return list(self._entries.values())
 
-    def get(self, controller: str, request: Request) -> Entry | None:
+    def get(self, controller: str, request: Request) -> SetAsideEntry | None:
         if not self._entries:
             return None
         return self._entries.get((controller, request.namespace, request.name))
@@ -64,14 +69,14 @@ class SetAside:
         before = self.get(controller, request)
         if before is not None and before.why == why and before.version == version:
             return False
-        entry = Entry(controller, kind, request.namespace, request.name, why, now_rfc3339(), version)
-        with self._lock:
-            self._entries[entry.key] = entry
-            self._changed(self.entries)
+        self.put_entry(SetAsideEntry(controller, kind, request.namespace, request.name, why, version=version))
         return True
+
+    def put_entry(self, entry: SetAsideEntry) -> None:
+        self._entries[entry.key] = replace(entry, since=now_rfc3339())
+        self._changed(self.entries)
 
     def take_back(self, controller: str, request: Request) -> None:
         if self.get(controller, request) is not None:
-            with self._lock:
-                self._entries.pop((controller, request.namespace, request.name), None)
-                self._changed(self.entries)
+            self._entries.pop((controller, request.namespace, request.name), None)
+            self._changed(self.entries)

@@ -1,77 +1,69 @@
-"""Watches from a thread of its own whether the event loop turns, and says which object holds it up.
+"""Watches from another process whether the event loop turns, and says which object holds it up.
 
-A thread cannot be stopped from outside, but it can be told of: the log gets the stack, and an object whose reconcile is
-at work is set aside for the next start, should this process not come out of it.
+Not from a thread: none of ours runs while C code holds the interpreter's lock. The log gets the object's name and the
+stack, and the object is set aside for the next start, should this process not come out of it. The eyes are in
+`watcher`, what they see in `atwork`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import contextlib
+import faulthandler
+import subprocess
 import sys
-import threading
-import traceback
+from pathlib import Path
 
-from danlu.runtime.controller import AT_WORK
-from danlu.runtime.setaside import SetAside, version_of
-
-log = logging.getLogger(__name__)
+from danlu.runtime import atwork, watcher
+from danlu.runtime.setaside import SetAside
 
 TICK_S = 1.0
-MOST_TICKS = 10  # without a turn of the loop; ticks, not seconds: a process that was stopped has neither
+MOST_TICKS = 10  # without a turn of the loop; ticks, not seconds: a machine that slept has neither
+LOG = 2  # the descriptor that logs go to
 
 
 class Watchdog:
-    def __init__(self, set_aside: SetAside, *, tick_s: float = TICK_S, most_ticks: int = MOST_TICKS) -> None:
+    def __init__(
+        self, set_aside: SetAside, file: Path | None = None, *, tick_s: float = TICK_S, most_ticks: int = MOST_TICKS
+    ) -> None:
+        """`file`: where the next process reads what this one has set aside."""
         self._set_aside = set_aside
+        self._file = file
         self._tick_s = tick_s
         self._most_ticks = most_ticks
-        self._beats = 0
-        self._stop = threading.Event()
         self._beating: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._loop_thread = threading.get_ident()
+        faulthandler.register(watcher.STACK, file=LOG, all_threads=False)
+        self._page = atwork.Page(self._set_aside.put_entry)
+        file = str(self._file) if self._file is not None else ""
+        options = [str(self._page.descriptor), file, str(self._tick_s), str(self._most_ticks)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-X", "utf8", watcher.__file__, *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[self._page.descriptor],
+        )
+        self._set_aside.page = self._page
+        self._loop.set_task_factory(atwork.make_task)
         self._beating = asyncio.create_task(self._beat(), name="watchdog")
-        threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     async def stop(self) -> None:
-        self._stop.set()
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
+        if self._beating is None:
+            return
+        self._loop.set_task_factory(None)
+        self._set_aside.page = None
+        self._beating.cancel()
+        await asyncio.gather(self._beating, return_exceptions=True)
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(self._process.wait, 5)
+        faulthandler.unregister(watcher.STACK)
+        self._page.close()
 
     async def _beat(self) -> None:
         while True:
-            self._beats += 1
+            self._page.beat()
             await asyncio.sleep(self._tick_s / 2)
-
-    def _watch(self) -> None:
-        seen, silent = -1, 0
-        while not self._stop.wait(self._tick_s):
-            silent = silent + 1 if self._beats == seen else 0
-            seen = self._beats
-            if silent == self._most_ticks:
-                self._tell()
-
-    def _tell(self) -> None:
-        blocked_s = self._most_ticks * self._tick_s
-        frame = sys._current_frames().get(self._loop_thread)
-        stack = "".join(traceback.format_stack(frame)) if frame is not None else ""
-        task = asyncio.current_task(self._loop)
-        at_work = AT_WORK.get(task) if task is not None else None
-        if at_work is None:
-            name = task.get_name() if task is not None else "a callback"
-            log.error("the event loop has been blocked for %.0f s by %s; it is here:\n%s", blocked_s, name, stack)
-            return
-        controller, request = at_work
-        log.error(
-            "the event loop has been blocked for %.0f s by the %s controller, at %s; should this process be killed, "
-            "the next one leaves that object alone until it is changed or deleted. It is here:\n%s",
-            *(blocked_s, controller.name, request, stack),
-        )
-        obj = controller.object_of(request)
-        why = f"its reconcile blocked the server for {blocked_s:.0f} s; it is left alone until it is changed or deleted"
-        version = version_of(obj) if obj is not None else ""
-        self._set_aside.put(controller.name, controller.kind, request, why, version)

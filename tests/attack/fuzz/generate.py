@@ -213,7 +213,7 @@ def tokens(make: Maker) -> list[Step]:
     first = Step(giver, "GET", source, [("limit", limit)])
     if make.chance(0.2):
         first.query.append(("labelSelector", "fuzz/canary=yes"))
-    token: Value = {"ref": "token", "of": giver, "resource": plural}
+    token: dict[str, Any] = {"ref": "token", "of": giver, "resource": plural}
     way = make.rng.randrange(6)
     if way == 1:
         token["bend"] = {"letter": make.rng.randrange(200)}

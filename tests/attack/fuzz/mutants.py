@@ -35,26 +35,26 @@ def _finding_2() -> None:
 @mutant("tokens-of-others")
 def _finding_3() -> None:
     """Continue tokens are of nobody: no seal, and what is kept for one list goes to whoever names its revision."""
-    from danlu.embedded.apiserver import paging
+    from danlu.embedded.apiserver import pagination
 
     kept: dict[tuple[str, int], Any] = {}
-    paging.Tokens._mac = lambda self, asked, revision, place: b""  # type: ignore[method-assign]
-    paging.Snapshots.keep = lambda self, asked, revision, found: kept.update({(asked.resource, revision): found})  # type: ignore[method-assign]
-    paging.Snapshots.find = lambda self, asked, revision: kept.get((asked.resource, revision))  # type: ignore[method-assign]
+    pagination.ContinueTokens._mac = lambda self, asked, revision, place: b""  # type: ignore[method-assign]
+    pagination.Snapshots.keep = lambda self, asked, revision, found: kept.update({(asked.resource, revision): found})  # type: ignore[method-assign]
+    pagination.Snapshots.find = lambda self, asked, revision: kept.get((asked.resource, revision))  # type: ignore[method-assign]
 
 
 @mutant("deep-yaml")
 def _finding_4() -> None:
     """YAML goes to libyaml, which calls itself for each level, however many there are."""
-    from danlu.meta import manifests
+    from danlu.meta import yamlreader
 
-    manifests._survey = lambda body: None
+    yamlreader._survey = lambda body: None
 
 
 @mutant("variables-that-double")
 def _finding_7_variables() -> None:
     """Environment variables are expanded however large they get."""
-    from danlu.embedded.node import environment
+    from danlu.embedded.node.pods import environment
 
     environment.LONGEST_STRING = environment.LARGEST_ENVIRONMENT = 1 << 60
 

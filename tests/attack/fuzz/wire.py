@@ -60,6 +60,7 @@ class Connection:
     ) -> Answer:
         if stream or time.monotonic() - self._used > REUSE_SECONDS:
             self.close()
+        is_reused = self._open is not None
         if self._open is None:
             self._open = http.client.HTTPSConnection(self.host, self.port, context=self.context)
         connection = self._open
@@ -90,6 +91,12 @@ class Connection:
         except TimeoutError:
             self.close()
             return Answer(problem="no answer in time")
+        except http.client.ResponseNotReady as error:
+            # Not sent: the server had closed the connection meanwhile, as it may. Any client tries on a new one.
+            self.close()
+            if is_reused:
+                return self.send(method, target, body, headers, bound_s=bound_s, stream=stream)
+            return Answer(problem=f"connection dropped: {type(error).__name__}: {error}")
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
             return Answer(problem=f"connection dropped: {type(error).__name__}: {error}")

@@ -12,14 +12,14 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.attack.fuzz.people import ADMIN, ANONYMOUS, EVERY_NAMESPACE, PEOPLE
 from tests.attack.fuzz.process import Server
-from tests.attack.fuzz.wire import Connection
+from tests.attack.fuzz.wire import Answer, Connection
 
 BOUND_S = 30.0  # of any request. On a machine where ten others work, a healthy server takes a second or two
 SETTLE_SECONDS = 30.0
@@ -29,7 +29,8 @@ HEALTH_SECONDS = 1.0
 RBAC = "rbac.authorization.k8s.io"
 LABEL = "fuzz/canary"
 CANARY = re.compile(rb"canary[0-9a-f]{18}|Y2FuYXJ5[0-9A-Za-z]{24}")
-CANARIES = {  # plural -> (path of the group, how an object carries the value)
+# plural -> (path of the group, how an object carries the value)
+CANARIES: dict[str, tuple[str, Callable[[str], dict[str, Any]]]] = {
     "configmaps": ("/api/v1", lambda value: {"kind": "ConfigMap", "apiVersion": "v1", "data": {"it": value}}),
     "secrets": ("/api/v1", lambda value: {"kind": "Secret", "apiVersion": "v1", "stringData": {"it": value}}),
     "podtemplates": (
@@ -164,7 +165,16 @@ class World:
                     if answer.status not in (200, 404, 405):
                         what = answer.problem or f"{answer.status} {answer.body[:300].decode(errors='replace')}"
                         raise Unwell(f"the admin's DELETE {path}: {what}")
+                    self._release(connection, path, answer)
         connection.close()
+
+    def _release(self, connection: Connection, path: str, deleted: Answer) -> None:
+        """What has a finalizer stays although it was deleted: a binding of the last episode would still give rights."""
+        patch = json.dumps({"metadata": {"finalizers": None}}).encode()
+        headers = {"content-type": "application/merge-patch+json"}
+        for obj in (one for document in deleted.documents for one in document.get("items") or ()):
+            if obj["metadata"].get("finalizers"):
+                connection.send("PATCH", f"{path}/{obj['metadata']['name']}", patch, headers, bound_s=CLEAR_SECONDS)
 
     def _make_namespace(self, name: str) -> None:
         ends = time.monotonic() + SETTLE_SECONDS

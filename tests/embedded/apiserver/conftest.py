@@ -11,8 +11,8 @@ import pytest
 from danlu.embedded.apiserver.admission import Attributes
 from danlu.embedded.apiserver.request import User
 from danlu.embedded.apiserver.served import ServedKind
-from danlu.embedded.storage.events import Change
-from danlu.embedded.storage.store import Store, Stored
+from danlu.embedded.storage import Store, Stored
+from danlu.embedded.storage.watchcache import Change
 from danlu.meta.kind import Kind, Object
 
 _uids = itertools.count(1)

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from danlu.embedded.apiserver.addresses import CLUSTER_RANGE, ServiceAddresses
 from danlu.embedded.apiserver.admission import CREATE, UPDATE, Attributes
+from danlu.embedded.apiserver.allocator import CLUSTER_RANGE, ServiceAddresses
 from danlu.embedded.apiserver.request import User
-from danlu.embedded.builtin.service import SERVED
+from danlu.embedded.builtin.core.service import SERVED
 from danlu.embedded.storage import Stored
-from danlu.embedded.storage.events import Change
 from danlu.embedded.storage.store import Store
+from danlu.embedded.storage.watchcache import Change
 from danlu.errors import Invalid
 from danlu.meta.kind import Object
 
@@ -31,7 +31,8 @@ class Services:
         for stored in self.objects.values():
             take(stored)
 
-    def observe(self, callback: Callable[[Change], None]) -> None:
+    def observe(self, callback: Callable[[Change], None], resource: str) -> None:
+        assert resource == "services"
         self.followers.append(callback)
 
     def put(self, obj: Object) -> None:

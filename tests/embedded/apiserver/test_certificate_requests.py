@@ -13,11 +13,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from tests.embedded.apiserver.asking import Ask
 
-from danlu.embedded.apiserver.auth import signing
-from danlu.embedded.apiserver.auth.certificates import Certificates
+from danlu.embedded.apiserver.auth import csrsigner
+from danlu.embedded.apiserver.auth.certificateauthority import Certificates
 from danlu.embedded.apiserver.request import User
 from danlu.embedded.cluster import Cluster
-from danlu.embedded.controllers import certificates as signer
+from danlu.embedded.controllers import certificatesigning as signer
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 SIGNER = "kubernetes.io/kube-apiserver-client"
@@ -90,14 +90,14 @@ async def test_approving_takes_the_signers_leave_and_is_not_done_through_status(
 def test_the_signed_certificate_is_for_that_key_and_subject(tmp_path: Path) -> None:
     authority = Certificates(tmp_path).ensure_authority()
     request = encoded("jane", "team")
-    signed = base64.b64decode(signing.Signer(authority)(request, ["client auth", "digital signature"], 3600))
+    signed = base64.b64decode(csrsigner.Signer(authority)(request, ["client auth", "digital signature"], 3600))
     certificate = x509.load_pem_x509_certificate(signed)
-    assert certificate.subject == signing.read(request).subject
-    assert certificate.public_key() == signing.read(request).public_key()
+    assert certificate.subject == csrsigner.read(request).subject
+    assert certificate.public_key() == csrsigner.read(request).public_key()
     certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.certificate.read_bytes()))
     lasts = certificate.not_valid_after_utc - certificate.not_valid_before_utc
     assert lasts.total_seconds() <= 2 * 3600
-    assert signing.is_certificate(base64.b64encode(signed).decode())
+    assert csrsigner.is_certificate(base64.b64encode(signed).decode())
 
 
 def test_our_signer_signs_for_clients_only() -> None:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from danlu.embedded.apiserver.auth import kubeconfig
-from danlu.embedded.apiserver.auth.certificates import Certificates
+from danlu.embedded.apiserver.auth.certificateauthority import Certificates
 from danlu.embedded.apiserver.auth.subjects import BadCertificate, read_subject
 
 
@@ -54,7 +54,7 @@ def test_a_second_start_makes_nothing_and_imports_no_cryptography(tmp_path: Path
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     code = (
         "import sys; from pathlib import Path;"
-        "from danlu.embedded.apiserver.auth.certificates import Certificates;"
+        "from danlu.embedded.apiserver.auth.certificateauthority import Certificates;"
         f"c = Certificates(Path({str(tmp_path)!r}));"
         "c.ensure_server(); c.ensure_client('admin', 'admin', ['system:masters']);"
         "print('cryptography' in sys.modules)"

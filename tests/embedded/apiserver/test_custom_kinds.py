@@ -102,6 +102,34 @@ async def test_rules_and_types(client: Client) -> None:
         await client.update(CRON_TAB, made)
 
 
+def patterns(**of: str) -> list[dict[str, Any]]:
+    """Versions of the definition whose spec has these fields with these patterns."""
+    versions: list[dict[str, Any]] = copy.deepcopy(DEFINITION["spec"]["versions"])
+    properties = versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    properties |= {name: {"type": "string", "pattern": pattern} for name, pattern in of.items()}
+    return versions
+
+
+async def test_patterns_are_go_s(client: Client) -> None:
+    """As Kueue's AdmissionCheck has them (flags behind the anchor), negated classes, and letters of any script."""
+    kind = "^(?i)[a-z]([-a-z0-9]*[a-z0-9])?$"
+    group = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+    await client.create(
+        CRD, changed(versions=patterns(kind=kind, group=group, label=r"^[^\s\PL]+$", plain=r"^[^\W_]+$"))
+    )
+    await client.create(
+        CRON_TAB, tab(kind="ProvisioningRequest", group="kueue.x-k8s.io", label="丹炉", plain="a1"), "default"
+    )
+    for wrong in ({"kind": "9th"}, {"group": "Kueue.x-k8s.io"}, {"label": "a b"}, {"label": "a1"}, {"plain": "a_1"}):
+        with pytest.raises(Invalid, match="should match"):
+            await client.create(CRON_TAB, tab("wrong", **wrong), "default")
+
+
+async def test_a_pattern_that_go_refuses_is_refused_with_the_definition(client: Client) -> None:
+    with pytest.raises(Invalid, match="invalid or unsupported Perl syntax"):
+        await client.create(CRD, changed(versions=patterns(kind="^(?!a)b$")))
+
+
 async def test_status_is_apart_from_spec(client: Client) -> None:
     await client.create(CRD, changed())
     made = await client.create(CRON_TAB, {**tab(), "status": {"x": 1}}, "default")
@@ -115,7 +143,7 @@ async def test_status_is_apart_from_spec(client: Client) -> None:
 
 
 async def test_versions_differ_in_name_only(client: Client) -> None:
-    versions = copy.deepcopy(DEFINITION["spec"]["versions"])
+    versions: list[dict[str, Any]] = copy.deepcopy(DEFINITION["spec"]["versions"])
     versions.append({**versions[0], "name": "v2", "storage": False})
     await client.create(CRD, changed(versions=versions))
     newer = Kind("stable.example.com", "v2", "CronTab", "crontabs")

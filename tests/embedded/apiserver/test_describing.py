@@ -7,9 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
-from danlu.embedded.apiserver import discovery, openapi, openapi_definitions, tables
+from danlu.embedded.apiserver import discovery, representations
 from danlu.embedded.apiserver.negotiation import Wanted
-from danlu.embedded.apiserver.openapi_protobuf import encode_v2
+from danlu.embedded.apiserver.openapi import definitions, documents
+from danlu.embedded.apiserver.openapi.protobuf import encode_v2
 from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.served import Column, ServedKind
 from danlu.embedded.builtin import BUILTINS
@@ -71,17 +72,17 @@ def test_documents_follow_the_registry(registry: Registry) -> None:
 
 
 def test_every_reference_in_openapi_leads_somewhere(registry: Registry) -> None:
-    current = openapi.documents(registry)
+    current = documents.documents(registry)
     for path in current.kinds:
         document = current.v3(path)
         known = document["components"]["schemas"]
-        assert {name for name in openapi_definitions.references(document) if name not in known} == set(), path
+        assert {name for name in definitions.references(document) if name not in known} == set(), path
     swagger = current.v2()
-    assert {name for name in openapi_definitions.references(swagger) if name not in swagger["definitions"]} == set()
+    assert {name for name in definitions.references(swagger) if name not in swagger["definitions"]} == set()
 
 
 def test_definitions_have_their_published_form(registry: Registry) -> None:
-    current = openapi.documents(registry)
+    current = documents.documents(registry)
     v3 = current.v3("api/v1")["components"]["schemas"]
     v2 = current.v2()["definitions"]
     quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity"
@@ -94,7 +95,7 @@ def test_definitions_have_their_published_form(registry: Registry) -> None:
 
 
 def test_operations_say_what_kubectl_looks_for(registry: Registry) -> None:
-    current = openapi.documents(registry)
+    current = documents.documents(registry)
     patch = current.v3("api/v1")["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
     assert {"fieldValidation", "fieldManager", "dryRun", "force"} <= {one["name"] for one in patch["parameters"]}
     assert patch["x-kubernetes-group-version-kind"] == {"group": "", "version": "v1", "kind": "Pod"}
@@ -107,16 +108,16 @@ def test_operations_say_what_kubectl_looks_for(registry: Registry) -> None:
 
 def test_operation_names_are_unique(registry: Registry) -> None:
     operations: list[str] = []
-    for item in openapi.documents(registry).v2()["paths"].values():
+    for item in documents.documents(registry).v2()["paths"].values():
         operations += [operation["operationId"] for key, operation in item.items() if key != "parameters"]
     assert len(operations) == len(set(operations))
 
 
 def test_hashes_change_with_the_schema(registry: Registry) -> None:
-    before = openapi.documents(registry).index()["paths"]
+    before = documents.documents(registry).index()["paths"]
     changed = structural({"type": "object", "properties": {"spec": {"type": "object"}, "more": {"type": "string"}}})
     registry.add(ServedKind(CUSTOM.kind, lambda: changed, CUSTOM.name_errors, has_status=True))
-    after = openapi.documents(registry).index()["paths"]
+    after = documents.documents(registry).index()["paths"]
     assert before["apis/stable.example.com/v1"] != after["apis/stable.example.com/v1"]
     assert before["api/v1"] == after["api/v1"]
 
@@ -151,7 +152,7 @@ def fields_of(data: bytes) -> dict[int, list[Any]]:
 
 
 def test_openapi_v2_as_protobuf(registry: Registry) -> None:
-    swagger = openapi.documents(registry).v2()
+    swagger = documents.documents(registry).v2()
     document = fields_of(encode_v2(swagger))
     assert document[1] == [b"2.0"]
     named = [fields_of(one) for one in fields_of(document[9][0])[1]]
@@ -177,18 +178,18 @@ THING = {"metadata": {"name": "a", "resourceVersion": "7"}, "spec": {"x": 1}}
     ],
 )
 def test_tables(include: str, carried: Any) -> None:
-    answer = orjson.loads(tables.render_many(Wanted("table", "v1"), COLUMNS, [THING], {}, include).body)
+    answer = orjson.loads(representations.render_many(Wanted("table", "v1"), COLUMNS, [THING], {}, include).body)
     assert [one["name"] for one in answer["columnDefinitions"]] == ["Name", "N"]
     assert answer["rows"] == [{"cells": ["a", 3], "object": carried}]
 
 
 def test_an_unknown_part_is_refused() -> None:
     with pytest.raises(BadRequest):
-        tables.render_one(Wanted("table", "v1"), COLUMNS, THING, "Everything")
+        representations.render_one(Wanted("table", "v1"), COLUMNS, THING, "Everything")
 
 
 def test_bookmarks_in_tables_have_a_row() -> None:
     bookmark = {"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}}
-    answer = tables.convert_bookmark(Wanted("table", "v1"), COLUMNS, bookmark)
+    answer = representations.convert_bookmark(Wanted("table", "v1"), COLUMNS, bookmark)
     assert answer["rows"][0]["object"]["metadata"] == {"resourceVersion": "9"}
     assert len(answer["rows"][0]["cells"]) == 2

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from danlu.embedded.apiserver.negotiation import Wanted, decode_body, encode, parse_accept
+from danlu.embedded.apiserver.negotiation import DuplicateKeys, Wanted, decode_body, encode, parse_accept
 from danlu.errors import BadRequest, NotAcceptable, UnsupportedMediaType
 
 KUBECTL_GET = (
@@ -41,7 +41,7 @@ def test_nothing_that_can_be_made(header: str) -> None:
 
 def test_yaml_is_read_as_kubernetes_reads_it() -> None:
     text = b"a: 1e3\nb: 2020-01-01\nc: 12:30:45\nd: 0777\ne: yes\nf: ~\ng: 0x10\nh: [&x {k: 1}, *x]\n5: five\n"
-    body = decode_body("application/yaml", text, [])
+    body = decode_body("application/yaml", text, DuplicateKeys([]))
     assert body == {
         "a": 1000.0, "b": "2020-01-01", "c": "12:30:45", "d": 511, "e": True, "f": None, "g": 16,
         "h": [{"k": 1}, {"k": 1}], "5": "five",
@@ -68,7 +68,7 @@ BOMB = b"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + b"".join(
 )
 def test_bad_yaml_is_a_bad_request(body: bytes, text: str) -> None:
     with pytest.raises(BadRequest, match=text):
-        decode_body("application/yaml", body, [])
+        decode_body("application/yaml", body, DuplicateKeys([]))
 
 
 @pytest.mark.parametrize(
@@ -84,36 +84,36 @@ def test_bad_yaml_is_a_bad_request(body: bytes, text: str) -> None:
 )
 def test_bad_json_is_a_bad_request(body: bytes, text: str) -> None:
     with pytest.raises(BadRequest) as found:
-        decode_body("application/json", body, [])
+        decode_body("application/json", body, DuplicateKeys([]))
     assert text in found.value.message
 
 
 def test_duplicate_keys_are_refused_warned_of_or_ignored() -> None:
     body = b'{"apiVersion":"v1","kind":"Pod","spec":{"a":1,"b":[{"x":1,"x":2}],"a":2}}'
     with pytest.raises(BadRequest) as found:
-        decode_body("application/json", body, [], "Strict")
+        decode_body("application/json", body, DuplicateKeys([], "Strict"))
     assert found.value.message == (
         'Pod in version "v1" cannot be handled as a Pod: strict decoding error: '
         'duplicate field "spec.b[0].x", duplicate field "spec.a"'
     )
     warnings: list[str] = []
-    assert decode_body("application/json", body, warnings, "Warn")["spec"]["a"] == 2
+    assert decode_body("application/json", body, DuplicateKeys(warnings, "Warn"))["spec"]["a"] == 2
     assert warnings == ['duplicate field "spec.b[0].x"', 'duplicate field "spec.a"']
-    assert decode_body("application/json", body, [], "Ignore")["spec"]["a"] == 2
+    assert decode_body("application/json", body, DuplicateKeys([], "Ignore"))["spec"]["a"] == 2
     yaml_warnings: list[str] = []
-    decode_body("application/yaml", b"a: 1\na: 2\n", yaml_warnings)
+    decode_body("application/yaml", b"a: 1\na: 2\n", DuplicateKeys(yaml_warnings))
     assert yaml_warnings == ['line 2: key "a" already set in map']
 
 
 def test_strings_that_look_like_keys_are_not_counted() -> None:
     warnings: list[str] = []
-    decode_body("application/json", b'{"a":"\\"b\\": \\"a\\":","c":["x" , "y"]}', warnings, "Strict")
+    decode_body("application/json", b'{"a":"\\"b\\": \\"a\\":","c":["x" , "y"]}', DuplicateKeys(warnings, "Strict"))
     assert warnings == []
 
 
 def test_other_media_types() -> None:
     with pytest.raises(UnsupportedMediaType, match="accepted media types include: application/json, application/yaml"):
-        decode_body("text/plain", b"k8s", [])
+        decode_body("text/plain", b"k8s", DuplicateKeys([]))
 
 
 def test_yaml_answers() -> None:
@@ -123,8 +123,8 @@ def test_yaml_answers() -> None:
 def test_what_could_not_be_written_again_is_not_read() -> None:
     deep = b'{"a":' * 240 + b"1" + b"}" * 240
     with pytest.raises(BadRequest, match="exceeded max depth"):
-        decode_body("application/json", deep, [])
+        decode_body("application/json", deep, DuplicateKeys([]))
     with pytest.raises(BadRequest, match="exceeded max depth"):
-        decode_body("application/yaml", deep, [])
+        decode_body("application/yaml", deep, DuplicateKeys([]))
     wide = b"[" + b",".join([b"{}"] * 500) + b"]"
-    assert len(decode_body("application/json", wide, [], patch=True)) == 500
+    assert len(decode_body("application/json", wide, DuplicateKeys([]), patch=True)) == 500

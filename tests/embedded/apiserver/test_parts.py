@@ -14,7 +14,7 @@ from tests.embedded.apiserver.asking import (
     thing,
 )
 
-from danlu.embedded.apiserver import paging
+from danlu.embedded.apiserver import pagination
 from danlu.embedded.cluster import Cluster
 
 POD = f"{NAMESPACE}/pods/p"
@@ -80,7 +80,7 @@ async def test_a_list_that_waited_too_long_says_how_to_go_on(ask: Ask, monkeypat
         await ask.made(f"{NAMESPACE}/configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
     token = (await ask("GET", f"{NAMESPACE}/configmaps?limit=1")).body["metadata"]["continue"]
     assert (await ask("GET", f"{NAMESPACE}/configmaps?limit=1&continue={token}")).status == 200
-    monkeypatch.setattr(paging, "SNAPSHOT_SECONDS", -1.0)
+    monkeypatch.setattr(pagination, "SNAPSHOT_SECONDS", -1.0)
     late = await ask("GET", f"{NAMESPACE}/configmaps?limit=1&continue={token}")
     assert late.status == 410
     another = late.body["metadata"]["continue"]

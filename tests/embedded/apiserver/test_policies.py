@@ -120,3 +120,18 @@ async def test_a_policy_that_does_not_compile_is_refused(ask: Ask) -> None:
     answer = await ask("POST", f"{API}/validatingadmissionpolicies", policy)
     assert answer.status == 422
     assert "undeclared reference to 'objekt'" in answer.message
+
+
+async def test_a_change_of_a_policy_or_a_binding_counts_from_the_next_write_on(ask: Ask) -> None:
+    await put_in_force(ask, {"validations": [{"expression": "false"}], "matchConstraints": rules("secrets")})
+    await ask.made(MAPS, config_map("before"))
+    policy, binding = f"{API}/validatingadmissionpolicies/p", f"{API}/validatingadmissionpolicybindings/b"
+    merge = "application/merge-patch+json"
+    await ask("PATCH", policy, {"spec": {"matchConstraints": rules("configmaps")}}, merge)
+    assert (await ask("POST", MAPS, config_map("c"))).status == 422
+    await ask("PATCH", binding, {"spec": {"matchResources": rules("pods")}}, merge)
+    await ask.made(MAPS, config_map("narrowed"))
+    await ask("PATCH", binding, {"spec": {"matchResources": None}}, merge)
+    assert (await ask("POST", MAPS, config_map("c"))).status == 422
+    await ask("DELETE", binding)
+    await ask.made(MAPS, config_map("c"))

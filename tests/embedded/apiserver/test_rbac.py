@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from danlu.embedded.apiserver.admission.rbac_escalation import RbacEscalation
-from danlu.embedded.apiserver.auth import bootstrap
-from danlu.embedded.apiserver.auth.forbidden import access_forbidden
+from danlu.embedded.apiserver.auth import defaultroles
+from danlu.embedded.apiserver.auth.forbidden import AccessAttributes, access_forbidden
 from danlu.embedded.apiserver.auth.rbac import Authorizer
 from danlu.embedded.apiserver.request import User
 from danlu.errors import Forbidden, NotFound
@@ -107,7 +107,7 @@ async def test_aggregation_counts_at_once(world: Any) -> None:
 
 
 async def install(world: Any) -> None:
-    for obj in bootstrap.objects():
+    for obj in defaultroles.objects():
         meta = dict(obj["metadata"])
         kind: Kind = KINDS[obj["kind"]]
         fields = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
@@ -141,25 +141,25 @@ async def test_the_roles_of_a_new_cluster(world: Any) -> None:
 
 
 def test_aggregated_bootstrap_roles_come_filled() -> None:
-    roles = {obj["metadata"]["name"]: obj for obj in bootstrap.objects() if obj["kind"] == "ClusterRole"}
+    roles = {obj["metadata"]["name"]: obj for obj in defaultroles.objects() if obj["kind"] == "ClusterRole"}
     assert len(roles["admin"]["rules"]) > len(roles["edit"]["rules"]) > len(roles["view"]["rules"]) > 5
     assert roles["system:discovery"]["rules"][0]["nonResourceURLs"][0] == "/api"
     assert roles["system:kube-scheduler"]["rules"][0]["apiGroups"] == ["", "events.k8s.io"]
 
 
 def test_the_words_of_a_refusal() -> None:
-    error = access_forbidden("x", "list", "", "pods", "", "default", "")
+    error = access_forbidden("x", AccessAttributes("list", "", "pods", "", "default", ""))
     assert error.message == (
         'pods is forbidden: User "x" cannot list resource "pods" in API group "" in the namespace "default"'
     )
     assert error.details == {"kind": "pods"}
-    error = access_forbidden("x", "get", "apps", "deployments", "scale", "", "d", reason="RBAC: why")
+    error = access_forbidden("x", AccessAttributes("get", "apps", "deployments", "scale", "", "d"), "RBAC: why")
     assert error.message == (
         'deployments.apps "d" is forbidden: User "x" cannot get resource "deployments/scale" in API group "apps" '
         "at the cluster scope: RBAC: why"
     )
     assert error.details == {"name": "d", "group": "apps", "kind": "deployments"}
-    error = access_forbidden("x<y>", "get", "", "", "", "", "", "/metrics")
+    error = access_forbidden("x<y>", AccessAttributes("get", "", "", "", "", "", "/metrics"))
     assert error.message == 'forbidden: User "x&lt;y&gt;" cannot get path "/metrics"'
 
 

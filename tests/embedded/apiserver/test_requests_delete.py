@@ -8,6 +8,7 @@ import pytest
 from tests.embedded.apiserver.asking import NAMESPACE, Ask, config_map
 
 from danlu.embedded.cluster import Cluster
+from danlu.embedded.storage import Change, SqliteJournal
 
 MAPS = f"{NAMESPACE}/configmaps"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -110,3 +111,43 @@ async def test_a_binding_is_said_once_and_owned_by_nobody(ask: Ask) -> None:
     evicted = await ask("POST", f"{NAMESPACE}/pods/p/eviction", {"metadata": {"name": "q"}})
     assert evicted.message == "name in URL does not match name in Eviction object"
     assert (await ask("POST", f"{NAMESPACE}/pods/p/eviction", {"metadata": {"name": "p"}})).status == 201
+
+
+async def test_a_collection_is_one_commit_and_each_object_has_its_own_end(ask: Ask, cluster: Cluster) -> None:
+    store, count = cluster.store, 40
+    for number in range(count):
+        await ask.made(MAPS, config_map(f"c{number:02}"))
+    kept = config_map("c99-kept")
+    kept["metadata"]["finalizers"] = ["example.com/keep"]
+    await ask.made(MAPS, kept)
+    watch = store.subscribe("configmaps", store.revision)
+    journal, commits = store._journal, []
+    assert isinstance(journal, SqliteJournal)
+    commit = journal._commit
+
+    def counting(batch: list[Change]) -> None:
+        commits.append(sum(change.type == "DELETED" and change.stored.name.startswith("c") for change in batch))
+        commit(batch)
+
+    journal._commit = counting  # type: ignore[method-assign]
+    assert (await ask("DELETE", MAPS)).status == 200
+    assert [number for number in commits if number] == [count]
+    seen: list[tuple[str, str]] = []
+    revisions: list[int] = []
+    for change in await watch.take(5):
+        seen.append((change.type, change.stored.name))
+        revisions.append(change.revision)
+        assert change.stored.obj["metadata"]["resourceVersion"] == str(change.revision)
+    mine = [one for one in seen if one[1].startswith("c")]
+    assert mine == [*(("DELETED", f"c{number:02}") for number in range(count)), ("MODIFIED", "c99-kept")]
+    assert revisions == sorted(set(revisions))
+    assert "deletionTimestamp" in (await ask("GET", f"{MAPS}/c99-kept")).body["metadata"]
+
+
+async def test_a_collection_ends_at_the_first_that_is_refused(ask: Ask) -> None:
+    for name in ("a", "b"):
+        await ask.made(MAPS, config_map(name))
+    uid = (await ask("GET", f"{MAPS}/a")).body["metadata"]["uid"]
+    assert (await ask("DELETE", MAPS, {"preconditions": {"uid": uid}})).status == 409
+    assert (await ask("GET", f"{MAPS}/a")).status == 404
+    assert (await ask("GET", f"{MAPS}/b")).status == 200

@@ -184,7 +184,7 @@ async def test_a_watcher_that_left_before_the_first_line_is_forgotten(cluster: C
     call = Call(cluster.server, "GET", MAPS, Query("watch=1"), {}, b"", ADMIN)
     answer = await cluster.server.handle(call)
     assert isinstance(answer, StreamResponse)
-    watchers = cluster.store._window("configmaps").watchers
+    watchers = cluster.store.watch_cache.window("configmaps").watchers
     assert len(watchers) == 1
 
     async def gone(_message: Any) -> None:

@@ -11,7 +11,8 @@ import pytest
 from danlu.embedded.apiserver.auth.authenticate import Authenticator
 from danlu.embedded.apiserver.auth.rbac import Authorizer
 from danlu.embedded.apiserver.auth.tokens import ISSUER, ServiceAccountTokens, StaticTokens
-from danlu.embedded.builtin import BUILTINS, reviews
+from danlu.embedded.builtin import BUILTINS
+from danlu.embedded.builtin.authorization import reviews
 from danlu.errors import BadRequest, Invalid
 from danlu.meta import wellknown as k
 from danlu.meta.kind import Kind, Object
@@ -36,7 +37,9 @@ class Asker:
         assert answer is not None
         call: Any = SimpleNamespace(server=self.server, user=self.user, namespace=namespace)
         sent = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
-        return answer(call, sent)
+        found = answer(call, sent)
+        assert isinstance(found, dict)
+        return found
 
 
 @pytest.fixture

@@ -19,10 +19,10 @@ import pytest
 import yaml
 
 from danlu.client.client import Client
-from danlu.embedded.apiserver.subresources.streaming import plain_connection
+from danlu.embedded.apiserver.subresources.nodestreams import plain_connection
 from danlu.embedded.cluster import Cluster
+from danlu.embedded.settings import ClusterSettings
 from danlu.meta.wellknown import POD
-from danlu.settings import ClusterSettings
 
 Kubectl = Callable[..., Awaitable[Any]]
 SERVER = """

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import base64
+import hmac
 import json
 import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 from danlu.embedded.apiserver.auth.authenticate import Authenticator
 from danlu.embedded.apiserver.auth.rbac import Authorizer
@@ -70,6 +72,42 @@ async def test_forged_and_broken_tokens_are_refused(world: Any, tokens: ServiceA
     for token in bad:
         with pytest.raises(BadToken):
             tokens.verify(token)
+
+
+def part(content: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(content).encode()).rstrip(b"=").decode()
+
+
+async def test_the_algorithm_is_ours_to_choose(world: Any, tokens: ServiceAccountTokens, tmp_path: Path) -> None:
+    """A secret key made of the public one, which anybody can have: signed with it, a token must not count."""
+    account = world.put(k.SERVICE_ACCOUNT, "robot", "lab")
+    token = tokens.issue(account, seconds=3600)
+    assert set(json.loads(base64.urlsafe_b64decode(token.split(".")[0] + "=="))) == {"alg", "kid"}
+    private = load_pem_private_key((tmp_path / "sa.key").read_bytes(), None)
+    public = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    signed = f"{part({'alg': 'HS256'})}.{token.split('.')[1]}"
+    forged = base64.urlsafe_b64encode(hmac.digest(public, signed.encode(), "sha256")).rstrip(b"=").decode()
+    for bad in (f"{signed}.{forged}", f"{part({'alg': 'none'})}.{token.split('.')[1]}."):
+        with pytest.raises(BadToken, match=r"^invalid bearer token$"):
+            tokens.verify(bad)
+
+
+async def test_a_token_has_one_spelling(world: Any, tokens: ServiceAccountTokens) -> None:
+    """What is kept of verified tokens could else be filled with one token in a thousand spellings."""
+    token = tokens.issue(world.put(k.SERVICE_ACCOUNT, "robot", "lab"), seconds=3600)
+    for other in (f"{token}!", f" {token}", token.replace(".", ".\n", 1), f"{token}===", f"{token}.x"):
+        with pytest.raises(BadToken, match=r"^invalid bearer token$"):
+            tokens.verify(other)
+
+
+async def test_another_issuer_and_nested_headers(world: Any, tokens: ServiceAccountTokens, tmp_path: Path) -> None:
+    account = world.put(k.SERVICE_ACCOUNT, "robot", "lab")
+    tokens.issue(account, seconds=3600)  # makes the key
+    other = ServiceAccountTokens(world.store, tmp_path / "sa.key", "https://elsewhere").issue(account, seconds=3600)
+    deep = base64.urlsafe_b64encode(b'{"a":' * 100_000).rstrip(b"=").decode()
+    for bad in (other, f"{deep}.e30.e30", f"e30.{deep}.e30"):
+        with pytest.raises(BadToken, match=r"^invalid bearer token$"):
+            tokens.verify(bad)
 
 
 async def test_audiences(world: Any, tokens: ServiceAccountTokens) -> None:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from tests.embedded.apiserver.asking import MERGE, NAMESPACE, Ask, config_map
 
-from danlu.embedded.apiserver.auth.certificates import Certificates
+from danlu.embedded.apiserver.auth.certificateauthority import Certificates
 from danlu.embedded.cluster import Cluster
 
 API = "/apis/admissionregistration.k8s.io/v1"
@@ -190,16 +190,16 @@ async def test_match_conditions_decide_before_anybody_is_asked(ask: Ask, hook: H
     assert len(hook.asked) == 1
 
 
-async def test_a_change_that_was_overtaken_is_made_again(ask: Ask, hook: Hook) -> None:
+async def test_a_change_after_a_concurrent_write_is_made_again(ask: Ask, hook: Hook) -> None:
     """While the webhook thinks, somebody else changes the object: both changes are there in the end."""
     await ask.made(MAPS, config_map("c"))
     await configure(ask, hook)
-    store, overtaken = ask.server.store, False
+    store, is_written = ask.server.store, False
 
     def answer(_asked: dict[str, Any]) -> Answer:
-        nonlocal overtaken
-        if not overtaken:
-            overtaken = True
+        nonlocal is_written
+        if not is_written:
+            is_written = True
             stored = store.latest("configmaps", "default", "c")
             assert stored is not None
             store.put("configmaps", {**stored.obj, "data": {"theirs": "1"}})

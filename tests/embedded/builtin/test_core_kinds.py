@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from danlu.embedded.apiserver.served import ServedKind
-from danlu.embedded.builtin import (
+from danlu.embedded.builtin.core import (
     configmap,
     endpoints,
     limitrange,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.builtin.job import SERVED
+from danlu.embedded.builtin.batch.job import SERVED
 from danlu.meta.objects import copy
 
 STARTED, ENDED = "2026-01-01T00:00:00Z", "2026-01-01T00:05:03Z"

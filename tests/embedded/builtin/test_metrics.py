@@ -9,11 +9,11 @@ import pytest
 
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
-from danlu.embedded.node.usage import Usage
+from danlu.embedded.node.pressure.usage import ProcessUsage
 from danlu.errors import MethodNotAllowed, NotFound
 from danlu.meta.wellknown import CLUSTER_ROLE, NODE, NODE_METRICS, POD, POD_METRICS, SERVICE_ACCOUNT
 
-BUSY = Usage(cpu_nano=1_500_000_000, memory=3 << 20, window=2.5, at=1_700_000_000.0)
+BUSY = ProcessUsage(cpu_nano=1_500_000_000, memory=3 << 20, window=2.5, at=1_700_000_000.0)
 
 
 class Measured:
@@ -22,11 +22,11 @@ class Measured:
     def __init__(self) -> None:
         self.asked: list[set[str]] = []
 
-    async def of_pods(self, uids: Collection[str]) -> Mapping[str, Mapping[str, Usage]]:
+    async def of_pods(self, uids: Collection[str]) -> Mapping[str, Mapping[str, ProcessUsage]]:
         self.asked.append(set(uids))
         return {uid: {"main": BUSY, "side": BUSY} for uid in uids}
 
-    async def of_nodes(self, pods: Mapping[str, Collection[str]]) -> Mapping[str, Usage]:
+    async def of_nodes(self, pods: Mapping[str, Collection[str]]) -> Mapping[str, ProcessUsage]:
         return dict.fromkeys(pods, BUSY)
 
 

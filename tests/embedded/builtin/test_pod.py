@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.builtin.pod import SERVED
-from danlu.embedded.builtin.podtable import readiness_gates_of, ready_of, restarts_of, status_of
+from danlu.embedded.builtin.core.pod import SERVED
+from danlu.embedded.builtin.core.podtable import readiness_gates_of, ready_of, restarts_of, status_of
 from danlu.meta.kind import Object
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.builtin import pod
-from danlu.embedded.builtin.podspec import (
+from danlu.embedded.builtin._shared.podspec import (
     default_pod,
     default_pod_spec,
     default_pod_template,
     quality_of_service,
     validate_pod_template,
 )
-from danlu.embedded.builtin.podspec.defaulting import pull_policy
+from danlu.embedded.builtin._shared.podspec.defaulting import pull_policy
+from danlu.embedded.builtin.core import pod
 from danlu.meta.kind import Object
 
 

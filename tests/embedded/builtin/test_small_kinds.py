@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from danlu.embedded.apiserver.served import ServedKind
-from danlu.embedded.builtin import (
-    clusterrole,
-    clusterrolebinding,
-    endpointslice,
-    event,
-    eventsevent,
-    lease,
-    priorityclass,
-    role,
-    rolebinding,
-    storageclass,
-)
+from danlu.embedded.builtin.coordination import lease
+from danlu.embedded.builtin.core import event
+from danlu.embedded.builtin.discovery import endpointslice
+from danlu.embedded.builtin.events import eventsevent
+from danlu.embedded.builtin.rbac import clusterrole, clusterrolebinding, role, rolebinding
+from danlu.embedded.builtin.scheduling import priorityclass
+from danlu.embedded.builtin.storage import storageclass
 from danlu.meta.objects import copy
 
 RBAC = "rbac.authorization.k8s.io"

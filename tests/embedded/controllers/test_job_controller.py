@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.embedded.controllers.conftest import World, template
 
-from danlu.embedded.controllers.job import rules
+from danlu.embedded.controllers.job import jobspec
 from danlu.meta import conditions
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import JOB, POD
@@ -23,7 +23,7 @@ def spec(restart: str = "Never", **fields: Any) -> Object:
 async def test_a_job_from_creation_to_completion(world: World) -> None:
     await world.create(JOB, "j", spec(parallelism=2, completions=3))
     first = await world.some_pods(2, **{"batch.kubernetes.io/job-name": "j"})
-    assert all(rules.TRACKING_FINALIZER in pod["metadata"]["finalizers"] for pod in first)
+    assert all(jobspec.TRACKING_FINALIZER in pod["metadata"]["finalizers"] for pod in first)
     assert all(pod["metadata"]["name"].startswith("j-") for pod in first)
     await world.run(*first)
     await world.status(JOB, "j", active=2, ready=2, terminating=0)

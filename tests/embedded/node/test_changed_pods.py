@@ -8,8 +8,8 @@ import pytest
 from tests.embedded.node.test_podworker import NODE_NAME, agent, gone, in_phase, pod, reach, ready, run, state
 
 from danlu.client.client import Client
-from danlu.embedded.node import resizing
 from danlu.embedded.node.agent import Agent
+from danlu.embedded.node.pods import inplaceresize
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import NODE, POD
 
@@ -81,4 +81,4 @@ async def test_a_new_size_is_taken_without_a_restart_unless_asked_for(agent: Age
     ],
 )
 def test_what_changed(before: Object, now: Object, changed: set[str]) -> None:
-    assert resizing.changed({"resources": before}, {"resources": now}) == changed
+    assert inplaceresize.changed({"resources": before}, {"resources": now}) == changed

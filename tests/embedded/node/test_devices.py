@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from danlu.embedded.node import devices
-from danlu.embedded.node.devices import DeviceError, Devices
+from danlu.embedded.node.sandbox import devices
+from danlu.embedded.node.sandbox.devices import DeviceError, Devices
 from danlu.meta.kind import Object
 
 

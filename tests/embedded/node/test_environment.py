@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.node import environment
-from danlu.embedded.node.environment import ConfigError, expand_text
+from danlu.embedded.node.pods import environment
+from danlu.embedded.node.pods.environment import ConfigError, expand_text
 from danlu.errors import NotFound
 from danlu.meta.kind import Kind, Object
 

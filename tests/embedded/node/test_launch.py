@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from danlu.embedded.node import admission, eviction, launch, machine
-from danlu.embedded.node.images import Environment, Image
+from danlu.embedded.node import machine
+from danlu.embedded.node.imagesource import Image
+from danlu.embedded.node.pods import launch, podadmission
+from danlu.embedded.node.pressure import eviction
 from danlu.embedded.node.settings import NodeSettings
-from danlu.meta import usage
+from danlu.meta import resourcesums
 from danlu.meta.kind import Object
-
-CONTEXT = cast(Any, SimpleNamespace(data_dir="/data"))
 
 
 def image(**more: Any) -> Image:
-    return Image("i", Environment("host", {}), **more)
+    return Image("i", "i@sha256:0", **more)
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,12 @@ def image(**more: Any) -> Image:
 )
 def test_command_line(container: Object, expected: list[str]) -> None:
     known = image(entrypoint=("entry",), cmd=("cmd",))
-    assert launch.command_line(container, known, {"X": "1"}, CONTEXT) == expected
+    assert launch.command_line(container, known, {"X": "1"}) == expected
 
 
 def test_no_command_says_what_to_do() -> None:
     with pytest.raises(launch.CreateError, match=r"no command specified: .* /data/images.yaml"):
-        launch.command_line({"args": ["a"]}, image(known=False), {}, CONTEXT)
+        launch.command_line({"args": ["a"]}, image(known=False, remedy="describe it in /data/images.yaml"), {})
 
 
 def test_resolver_file(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ NODE: Object = {"metadata": {"labels": {"a": "b"}}, "status": {"allocatable": {"
     ],
 )
 def test_what_a_node_refuses(made: Object, others: list[Object], pressures: set[str], reason: str | None) -> None:
-    found = admission.refusal(made, NODE, [usage.pod_requests(other) for other in others], pressures)
+    found = podadmission.refusal(made, NODE, [resourcesums.pod_requests(other) for other in others], pressures)
     assert (found[0] if found else None) == reason
 
 

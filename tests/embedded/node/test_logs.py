@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from danlu.embedded.node import logs
-from danlu.embedded.node.logreading import LogOptions, read
-from danlu.embedded.node.logs import LogWriter
+from danlu.embedded.node.logs import logfiles
+from danlu.embedded.node.logs.logfiles import LogWriter
+from danlu.embedded.node.logs.logreader import read
+from danlu.embedded.streamoptions import LogOptions
 
 
 async def everything(path: Path, **options: object) -> bytes:
@@ -39,7 +40,7 @@ async def test_an_unfinished_line_does_not_mix_with_the_other_stream(tmp_path: P
 async def test_an_unfinished_line_is_shown_when_it_waits_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logs, "HOLD_SECONDS", 0.0)
+    monkeypatch.setattr(logfiles, "HOLD_SECONDS", 0.0)
     writer = LogWriter(str(tmp_path / "0.log"))
     writer.write("stderr", b" 50%")
     writer.flush_due()
@@ -59,7 +60,7 @@ async def test_tail_over_rotated_segments(tmp_path: Path, lines: int) -> None:
     for line in written:
         writer.write("stdout", line)
     writer.close()
-    assert len(logs.segments(str(tmp_path / "0.log"))) > 5
+    assert len(logfiles.segments(str(tmp_path / "0.log"))) > 5
     assert await everything(tmp_path / "0.log") == b"".join(written)
     expected = written[max(0, len(written) - lines) :]
     assert await everything(tmp_path / "0.log", tail=lines) == b"".join(expected)
@@ -127,7 +128,7 @@ async def test_oldest_segments_go_and_the_reader_says_so(tmp_path: Path) -> None
     for n in range(100):
         writer.write("stdout", b"line %02d\n" % n)
     writer.close()
-    assert len(logs.segments(str(tmp_path / "0.log"))) == 3
+    assert len(logfiles.segments(str(tmp_path / "0.log"))) == 3
     shown = await everything(tmp_path / "0.log")
     assert shown.startswith(b"[danlu: the oldest ")
     assert shown.endswith(b"line 99\n")

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.node.processes import Container, Containers, Spawner
+from danlu.embedded.node.sandbox.processes import Container, Containers, Spawner
 from danlu.embedded.reservedports import RESERVED_PORTS, ReservedPorts
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a seccomp filter is Linux' own")
@@ -173,9 +173,9 @@ async def test_two_pods_on_all_addresses_and_their_localhost(containers: Contain
         pods.append(await start(containers, text, address))
     for container, name in zip(pods, ("one", "two"), strict=True):
         assert f"localhost {name} {name} {name}\n" in await wait_for(container, "localhost")
-    for address, name in ((OWN, b"one"), (OTHER, b"two")):
+    for address, said_by in ((OWN, b"one"), (OTHER, b"two")):
         with socket.create_connection((address, port), timeout=5) as connection:
-            assert connection.recv(10) == name
+            assert connection.recv(10) == said_by
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=5)  # the machine's own is nobody's
     beside = f"""

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.node import podsockets, sockdiag
-from danlu.embedded.node.addresses import Addresses
-from danlu.embedded.node.podsockets import ForeignSocket, PodSockets
+from danlu.embedded.node.network import podsockets, sockdiag
+from danlu.embedded.node.network.podaddresses import Addresses
+from danlu.embedded.node.network.podsockets import ForeignSocket, PodSockets
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the Linux kernel whose a socket is")
 ADDRESS = "127.64.200.7"

@@ -15,25 +15,31 @@ import pytest
 
 from danlu import errors
 from danlu.client.client import Client
+from danlu.diagnose import causes_in
 from danlu.embedded.cluster import Cluster
-from danlu.embedded.node import eviction, logs
-from danlu.embedded.node.agent import Agent
-from danlu.embedded.node.procfs import start_time
+from danlu.embedded.node.agent import Agent, AgentParts
+from danlu.embedded.node.logs import logfiles
+from danlu.embedded.node.pressure import eviction
+from danlu.embedded.node.sandbox.procfs import start_time
 from danlu.embedded.node.settings import NodeSettings
+from danlu.embedded.settings import NodeShare
+from danlu.environments.catalogue import Catalogue
 from danlu.meta import conditions
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CONFIG_MAP, EVENT, NODE, POD
-from danlu.settings import NodeShare
 
 NODE_NAME = "n1"
 QUICK = NodeSettings(first_backoff_s=0.4, longest_backoff_s=0.8, retry_s=0.2, eviction_period_s=3600.0)
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 
 
-def make_agent(cluster: Cluster, settings: NodeSettings = QUICK) -> Agent:
-    share = NodeShare(NODE_NAME, cpu=2, memory=4 << 30)
+def make_agent(cluster: Cluster, settings: NodeSettings = QUICK, *, strict_images: bool = False) -> Agent:
     return Agent(
-        cluster.component(f"system:node:{NODE_NAME}"), cluster.directory.root, shares=[share], settings=settings
+        cluster.component(f"system:node:{NODE_NAME}"),
+        cluster.directory.root,
+        shares=[NodeShare(NODE_NAME, cpu=2, memory=4 << 30)],
+        settings=settings,
+        parts=AgentParts(images=Catalogue(cluster.directory.root, strict=strict_images)),
     )
 
 
@@ -62,7 +68,7 @@ async def run(client: Client, made: Object, until: Callable[[Object], bool]) -> 
 async def reach(client: Client, name: str, until: Callable[[Object], bool]) -> Object:
     found: Object = {}
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while True:
                 found = await client.get(POD, name, "default")
                 if until(found):
@@ -73,7 +79,7 @@ async def reach(client: Client, name: str, until: Callable[[Object], bool]) -> O
 
 
 async def gone(client: Client, name: str) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while True:
             try:
                 await client.get(POD, name, "default")
@@ -98,6 +104,11 @@ def state(found: Object, name: str = "c") -> Object:
     return {}
 
 
+def codes(found: Object) -> list[str]:
+    """What its node says of it, beside its status."""
+    return [cause.code for cause in causes_in(found)]
+
+
 def ready(found: Object) -> bool:
     return conditions.is_true(found["status"].get("conditions"), "Ready")
 
@@ -109,7 +120,7 @@ async def reasons(client: Client, name: str) -> list[tuple[str, str]]:
 
 
 def text_of(agent: Agent, found: Object, attempt: int = 0) -> str:
-    return Path(logs.path_for(str(agent.data_dir), found["metadata"]["uid"], "c", attempt)).read_text()
+    return Path(logfiles.path_for(str(agent.data_dir), found["metadata"]["uid"], "c", attempt)).read_text()
 
 
 async def test_the_node_is_there(agent: Agent, client: Client) -> None:
@@ -143,7 +154,7 @@ async def test_running_has_an_address_and_deletion_ends_it(agent: Agent, client:
     found = await run(client, pod("p", "sleep", "1000"), ready)
     assert ip_address(found["status"]["podIP"]) in ip_network(QUICK.pod_network)
     assert found["status"]["phase"] == "Running"
-    pid = agent.workers[found["metadata"]["uid"]].running[0].pid
+    pid = agent.pods.workers[found["metadata"]["uid"]].running[0].pid
     await client.delete(POD, "p", "default")
     await gone(client, "p")
     assert not start_time(pid)
@@ -236,15 +247,17 @@ async def test_an_image_without_a_command(agent: Agent, client: Client) -> None:
     made["spec"]["containers"] = [{"name": "c", "image": "example.com/unknown"}]
     found = await run(client, made, waits_for("CreateContainerError"))
     assert "no command specified" in state(found)["waiting"]["message"]
+    assert codes(found) == ["DL-IMAGE-UNKNOWN", "DL-NO-COMMAND"]
 
 
 async def test_strict_images(cluster: Cluster, client: Client) -> None:
-    strict = NodeSettings(strict_images=True, retry_s=0.2)
-    agent = make_agent(cluster, strict)
+    quick = NodeSettings(retry_s=0.2)
+    agent = make_agent(cluster, quick, strict_images=True)
     await agent.start()
     made = pod("p", "true", container={"image": "example.com/unknown:1"})
     await run(client, made, waits_for("ErrImagePull"))
-    await reach(client, "p", waits_for("ImagePullBackOff"))
+    found = await reach(client, "p", waits_for("ImagePullBackOff"))
+    assert codes(found) == ["DL-IMAGE-NOT-LISTED"], "a list has no events to read it from"
     assert ("Failed", "Error: ErrImagePull") in await reasons(client, "p")
     await agent.stop(kill_pods=True)
 
@@ -290,11 +303,13 @@ async def test_readiness_and_liveness(agent: Agent, client: Client) -> None:
 
 
 async def test_a_new_image_restarts_the_container(agent: Agent, client: Client) -> None:
-    await run(client, pod("p", "sleep", "1000"), ready)
+    found = await run(client, pod("p", "sleep", "1000", container={"image": "example.com/unknown"}), ready)
+    assert codes(found) == ["DL-IMAGE-UNKNOWN"]
     patch = {"spec": {"containers": [{"name": "c", "image": "alpine"}]}}
     await client.patch(POD, "p", "default", patch, type="strategic")
     found = await reach(client, "p", lambda p: p["status"]["containerStatuses"][0]["restartCount"] == 1 and ready(p))
     assert found["status"]["containerStatuses"][0]["image"] == "alpine"
+    assert codes(found) == []
 
 
 async def test_hooks(agent: Agent, client: Client, tmp_path: Path) -> None:
@@ -326,23 +341,23 @@ async def test_what_does_not_fit_is_refused(agent: Agent, client: Client) -> Non
 
 async def test_eviction(agent: Agent, client: Client) -> None:
     await run(client, pod("p", "sleep", "1000"), ready)
-    agent.settings = NodeSettings(evict_memory_below=1 << 60)
-    await agent._check_machine()
+    agent.evictions.settings = NodeSettings(evict_memory_below=1 << 60)
+    await agent.evictions.check()
     found = await reach(client, "p", in_phase("Failed"))
     assert found["status"]["reason"] == "Evicted"
     assert found["status"]["message"].startswith("The node was low on resource: memory. Threshold quantity: ")
     node = await client.get(NODE, NODE_NAME)
     assert conditions.is_true(node["status"]["conditions"], eviction.MEMORY_PRESSURE)
-    agent.settings = QUICK
+    agent.evictions.settings = QUICK
 
 
 async def test_pods_go_on_without_the_node_and_are_taken_up_again(cluster: Cluster, client: Client) -> None:
     first = make_agent(cluster)
     await first.start()
-    stays = await run(client, pod("stays", "sleep", "1000"), ready)
+    stays = await run(client, pod("stays", "sleep", "1000", container={"image": "example.com/unknown"}), ready)
     await run(client, pod("ends", "sh", "-c", "sleep 0.5; exit 4", restartPolicy="Never"), ready)
     dropped = await run(client, pod("dropped", "sleep", "1000"), ready)
-    pids = {name: first.workers[p["metadata"]["uid"]].running[0].pid for name, p in (("s", stays), ("d", dropped))}
+    pids = {name: first.pods.workers[p["metadata"]["uid"]].running[0].pid for name, p in (("s", stays), ("d", dropped))}
     await first.stop(kill_pods=False)
     assert start_time(pids["s"])
     await client.delete(POD, "dropped", "default", grace=0)
@@ -351,13 +366,14 @@ async def test_pods_go_on_without_the_node_and_are_taken_up_again(cluster: Clust
     found = await reach(client, "ends", in_phase("Failed"))
     assert state(found)["terminated"]["exitCode"] == 4
     for _ in range(500):
-        if stays["metadata"]["uid"] in second.workers and second.workers[stays["metadata"]["uid"]].running:
+        if stays["metadata"]["uid"] in second.pods.workers and second.pods.workers[stays["metadata"]["uid"]].running:
             break
         await asyncio.sleep(0.01)
-    assert second.workers[stays["metadata"]["uid"]].running[0].pid == pids["s"]
+    assert second.pods.workers[stays["metadata"]["uid"]].running[0].pid == pids["s"]
     again = await client.get(POD, "stays", "default")
     assert again["status"]["containerStatuses"] == stays["status"]["containerStatuses"]
     assert again["status"]["podIP"] == stays["status"]["podIP"]
+    assert codes(again) == codes(stays) == ["DL-IMAGE-UNKNOWN"]
     for _ in range(500):
         if not start_time(pids["d"]):
             break
@@ -411,7 +427,7 @@ async def test_a_pod_deleted_while_the_node_was_down_is_ended(cluster: Cluster, 
     first = make_agent(cluster)
     await first.start()
     found = await run(client, pod("p", "sleep", "1000"), ready)
-    pid = first.workers[found["metadata"]["uid"]].running[0].pid
+    pid = first.pods.workers[found["metadata"]["uid"]].running[0].pid
     await first.stop(kill_pods=False)
     await client.delete(POD, "p", "default")
     assert start_time(pid)

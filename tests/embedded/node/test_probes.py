@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.node import probes
-from danlu.embedded.node.podsockets import PodSockets
-from danlu.embedded.node.processes import Container, Containers
+from danlu.embedded.node.network.podsockets import PodSockets
+from danlu.embedded.node.pods import probes
+from danlu.embedded.node.sandbox.processes import Container, Containers
 from danlu.meta.kind import Object
 
 HOST = "127.0.0.1"
@@ -27,10 +27,10 @@ class Target:
     containers: Containers
     container: Container
 
-    def __init__(self, rules: Object | None = None) -> None:
+    def __init__(self, spec: Object | None = None) -> None:
         self.address = HOST
         self.connect = connect
-        self.rules = rules or {}
+        self.spec = spec or {}
 
 
 async def answer_with(data: bytes) -> tuple[asyncio.Server, int]:
@@ -77,7 +77,7 @@ async def test_nobody_listens(closed_port: int) -> None:
 
 async def test_ports_have_names() -> None:
     server, port = await answer_with(b"")
-    target = Target(rules={"ports": [{"name": "web", "containerPort": port}]})
+    target = Target(spec={"ports": [{"name": "web", "containerPort": port}]})
     assert (await probes.ask({"tcpSocket": {"port": "web"}}, target, 5)).passed
     server.close()
 
@@ -109,17 +109,17 @@ async def test_thresholds() -> None:
     verdicts: list[bool] = []
     failures: list[str] = []
 
-    async def scripted(handler: Object, target: Any, timeout: float) -> probes.Answer:
+    async def scripted(handler: Object, target: Any, timeout: float) -> probes.ProbeAnswer:
         if not answers:
             raise asyncio.CancelledError
-        return probes.Answer(answers.pop(0), "no")
+        return probes.ProbeAnswer(answers.pop(0), "no")
 
-    rules = {"periodSeconds": 0.001, "failureThreshold": 2, "successThreshold": 2}
+    settings = {"periodSeconds": 0.001, "failureThreshold": 2, "successThreshold": 2}
     original = probes.ask
     probes.ask = scripted
     try:
         with pytest.raises(asyncio.CancelledError):
-            await probes.watch(rules, Target(), initially=True, changed=verdicts.append, failed=failures.append)
+            await probes.watch(settings, Target(), initially=True, changed=verdicts.append, failed=failures.append)
     finally:
         probes.ask = original
     assert verdicts == [False, True]

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.node import adoption
-from danlu.embedded.node.processes import Container, Containers, ExecError, ProcessError, Spawner
-from danlu.embedded.node.procfs import start_time
-from danlu.embedded.node.shim import LaunchSpec
+from danlu.embedded.node.pods import adoption
+from danlu.embedded.node.sandbox.processes import Container, Containers, ExecError, ProcessError, Spawner
+from danlu.embedded.node.sandbox.procfs import start_time
+from danlu.embedded.node.sandbox.shim import LaunchSpec
 
 POD = "11111111-2222-3333-4444-555555555555"
 

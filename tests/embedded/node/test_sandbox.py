@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.node import kernel, sandbox
-from danlu.embedded.node.sandbox import Mount, Sandbox
-from danlu.embedded.node.traces import remove_tree
+from danlu.embedded.node.pressure.cleanup import remove_tree
+from danlu.embedded.node.sandbox import degraded, detection, kernel, namespaces, privileges
+from danlu.embedded.node.sandbox.box import BindMount, Sandbox
 
 NOBODY = 65534
 PR_SET_DUMPABLE = 4
@@ -50,9 +50,9 @@ def in_child(work: Inside, *, as_nobody: bool = False) -> Any:
 
 def modes() -> list[str]:
     if os.geteuid() != 0:
-        return [sandbox.capabilities().mode]
-    found = in_child(lambda: sandbox.detect().mode)
-    ordinary = in_child(lambda: sandbox.detect().mode, as_nobody=True)
+        return [detection.capabilities().mode]
+    found = in_child(lambda: detection.detect().mode)
+    ordinary = in_child(lambda: detection.detect().mode, as_nobody=True)
     return list(dict.fromkeys([found, ordinary]))
 
 
@@ -70,7 +70,7 @@ def folder() -> Iterator[Path]:
 def test_trying_out_what_can_be_had_leaves_nothing(folder: Path) -> None:
     def tried() -> list[str]:
         tempfile.tempdir = str(folder)
-        sandbox.detect()
+        detection.detect()
         return os.listdir(folder)
 
     assert in_child(tried, as_nobody=os.geteuid() == 0) == []
@@ -90,7 +90,7 @@ def test_folders_that_nobody_may_open_are_removed_and_links_are_not_followed(fol
     assert in_child(removed, as_nobody=os.geteuid() == 0) == ["other 755"]
 
 
-def box(mode: str, folder: Path, mounts: list[Mount], **more: Any) -> Sandbox:
+def box(mode: str, folder: Path, mounts: list[BindMount], **more: Any) -> Sandbox:
     root = folder / "root"
     root.mkdir(exist_ok=True)
     root.chmod(0o777)
@@ -100,14 +100,14 @@ def box(mode: str, folder: Path, mounts: list[Mount], **more: Any) -> Sandbox:
 
 def enter_and(mode: str, made: Sandbox, work: Inside) -> Any:
     def inside() -> Any:
-        sandbox.enter(made)
-        sandbox.drop_privileges(made)
+        namespaces.enter(made)
+        privileges.drop(made)
         return work()
 
     return in_child(inside, as_nobody=mode == "user" and os.geteuid() == 0)
 
 
-def bind(source: Path, target: str, *, read_only: bool = False) -> Mount:
+def bind(source: Path, target: str, *, read_only: bool = False) -> BindMount:
     return {"source": str(source), "target": target, "read_only": read_only, "is_file": source.is_file()}
 
 
@@ -216,7 +216,7 @@ def test_default_capabilities_are_a_container_runtimes(mode: str, folder: Path) 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_missing_source_is_told(mode: str, folder: Path) -> None:
-    mounts: list[Mount] = [{"source": "/nowhere", "target": "/x", "read_only": False, "is_file": False}]
+    mounts: list[BindMount] = [{"source": "/nowhere", "target": "/x", "read_only": False, "is_file": False}]
     answer = enter_and(mode, box(mode, folder, mounts), lambda: "in")
     assert answer["error"].startswith('SandboxError: error mounting "/nowhere" to rootfs at "/x"')
 
@@ -246,11 +246,11 @@ def test_degraded_a_plain_process_with_links(folder: Path) -> None:
     made = box("none", folder, [bind(source, target)], cwd="/no/such/folder")
 
     def inside() -> Any:
-        sandbox.enter(made)
+        namespaces.enter(made)
         return [Path(target, "file").read_text(), os.getcwd()]
 
     assert in_child(inside) == ["volume", str(folder / "root" / "no/such/folder")]
-    sandbox.remove_links(made)
+    degraded.remove_links(made)
     assert not os.path.lexists(target)
 
 
@@ -258,7 +258,7 @@ def test_degraded_what_is_there_already_is_left_alone(folder: Path) -> None:
     taken = folder / "taken"
     taken.mkdir()
     made = box("none", folder, [bind(volume(folder), str(taken)), bind(volume(folder, "v2"), "/etc/danlu-test")])
-    in_child(lambda: sandbox.enter(made))
-    sandbox.remove_links(made)
+    in_child(lambda: namespaces.enter(made))
+    degraded.remove_links(made)
     assert os.listdir(taken) == []
     assert not os.path.lexists("/etc/danlu-test")

@@ -13,12 +13,12 @@ import pytest
 import uvloop
 
 from danlu.client.informer import Informer
-from danlu.embedded.node import hosts, services
-from danlu.embedded.node.forwarding import Destination, Rotation, TcpForwarder
-from danlu.embedded.node.hosts import Hosts
-from danlu.embedded.node.podsockets import PodSockets
-from danlu.embedded.node.services import ServiceProxy
-from danlu.embedded.node.servicetable import ServiceTable
+from danlu.embedded.node.network import hosts, services
+from danlu.embedded.node.network.forwarder import Destination, Rotation, TcpForwarder
+from danlu.embedded.node.network.hosts import Hosts
+from danlu.embedded.node.network.podsockets import PodSockets
+from danlu.embedded.node.network.services import ServiceProxy
+from danlu.embedded.node.network.servicetable import ServiceTable
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import ENDPOINT_SLICE, POD, SERVICE
 

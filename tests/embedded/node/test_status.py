@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.node import status
-from danlu.embedded.node.status import Ended, PodView, View
+from danlu.embedded.node.pods import podstatus
+from danlu.embedded.node.pods.podstatus import Ended, PodView, View
 from danlu.meta import conditions
 from danlu.meta.kind import Object
 
@@ -22,16 +22,16 @@ def over(code: int, reason: str = "") -> Ended:
     return Ended(exit, "danlu://x")
 
 
-def runs(name: str = "c", **rules: Any) -> View:
-    return View(name, running_since=NOW, container_id="danlu://x", waiting=None, started=True, ready=True, rules=rules)
+def runs(name: str = "c", **spec: Any) -> View:
+    return View(name, running_since=NOW, container_id="danlu://x", waiting=None, started=True, ready=True, spec=spec)
 
 
-def done(code: int, name: str = "c", **rules: Any) -> View:
-    return View(name, container_id="danlu://x", ended=over(code), waiting=None, rules=rules)
+def done(code: int, name: str = "c", **spec: Any) -> View:
+    return View(name, container_id="danlu://x", ended=over(code), waiting=None, spec=spec)
 
 
-def new(name: str = "c", **rules: Any) -> View:
-    return View(name, rules=rules)
+def new(name: str = "c", **spec: Any) -> View:
+    return View(name, spec=spec)
 
 
 def pod(policy: str = "Always", **spec: Any) -> Object:
@@ -62,7 +62,7 @@ def pod(policy: str = "Always", **spec: Any) -> Object:
     ],
 )
 def test_phase(policy: str, init: list[View], main: list[View], expected: str) -> None:
-    assert status.phase(pod(policy)["spec"], PodView(init, main)) == expected
+    assert podstatus.phase(pod(policy)["spec"], PodView(init, main)) == expected
 
 
 def test_a_container_that_waits_for_its_restart_shows_how_it_ended() -> None:
@@ -76,7 +76,7 @@ def test_a_container_that_waits_for_its_restart_shows_how_it_ended() -> None:
 
 
 def test_conditions_of_a_running_pod() -> None:
-    found = status.compute(pod(), PodView([], [runs()], pod_ip="127.64.0.1", sandbox_ready=True), NOW)
+    found = podstatus.compute(pod(), PodView([], [runs()], pod_ip="127.64.0.1", sandbox_ready=True), NOW)
     assert {c["type"]: c["status"] for c in found["conditions"]} == {
         "PodReadyToStartContainers": "True", "Initialized": "True", "Ready": "True", "ContainersReady": "True",
         "PodScheduled": "True",
@@ -86,7 +86,7 @@ def test_conditions_of_a_running_pod() -> None:
 
 
 def test_conditions_say_what_is_missing() -> None:
-    found = status.compute(pod(), PodView([new("i")], [new()]), NOW)
+    found = podstatus.compute(pod(), PodView([new("i")], [new()]), NOW)
     initialized = conditions.get(found["conditions"], "Initialized")
     ready = conditions.get(found["conditions"], "Ready")
     assert initialized is not None
@@ -97,7 +97,7 @@ def test_conditions_say_what_is_missing() -> None:
 
 def test_readiness_gates_hold_a_pod_back() -> None:
     gated = pod(readinessGates=[{"conditionType": "example.com/x"}])
-    found = status.compute(gated, PodView([], [runs()]), NOW)
+    found = podstatus.compute(gated, PodView([], [runs()]), NOW)
     ready = conditions.get(found["conditions"], "Ready")
     assert ready is not None
     assert (ready["status"], ready["reason"]) == ("False", "ReadinessGatesNotReady")
@@ -105,14 +105,14 @@ def test_readiness_gates_hold_a_pod_back() -> None:
 
 def test_an_evicted_pod_fails_when_nothing_of_it_runs() -> None:
     view = PodView([], [done(137)], verdict=("Evicted", "low on memory"), finished=True)
-    found = status.compute(pod(), view, NOW)
+    found = podstatus.compute(pod(), view, NOW)
     assert (found["phase"], found["reason"], found["message"]) == ("Failed", "Evicted", "low on memory")
 
 
 def test_what_others_wrote_stays() -> None:
     old = pod()
     old["status"] = {"conditions": [{"type": "DisruptionTarget", "status": "True"}], "nominatedNodeName": "n"}
-    found = status.compute(old, PodView([], [runs()]), NOW)
+    found = podstatus.compute(old, PodView([], [runs()]), NOW)
     assert conditions.is_true(found["conditions"], "DisruptionTarget")
     assert found["nominatedNodeName"] == "n"
 
@@ -127,11 +127,11 @@ def test_what_others_wrote_stays() -> None:
     ],
 )
 def test_quality_of_service(resources: Object, expected: str) -> None:
-    assert status.qos_class({"containers": [{"name": "c", "resources": resources}]}) == expected
+    assert podstatus.qos_class({"containers": [{"name": "c", "resources": resources}]}) == expected
 
 
 @pytest.mark.parametrize(("code", "expected"), [(42, True), (1, False)])
 def test_restart_rules_of_a_container(code: int, expected: bool) -> None:
     rules = [{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]
     view = done(code, restartPolicy="Never", restartPolicyRules=rules)
-    assert status.wants_restart(pod("Never")["spec"], view, False) is expected
+    assert podstatus.wants_restart(pod("Never")["spec"], view, False) is expected

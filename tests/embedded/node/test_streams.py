@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.node import logs
-from danlu.embedded.node.logs import LogWriter
+from danlu.embedded.node.logs import logfiles
+from danlu.embedded.node.logs.logfiles import LogWriter
 from danlu.embedded.node.streams import Streams
 from danlu.errors import BadRequest, InternalError
 from danlu.meta.kind import Object
@@ -54,7 +54,7 @@ TERMINATED = {"terminated": {"exitCode": 1}}
 async def test_which_run_is_meant(
     tmp_path: Path, running: tuple[int, ...], found: Object, previous: bool, expected: int
 ) -> None:
-    writer = LogWriter(logs.path_for(str(tmp_path), "u", "c", expected))
+    writer = LogWriter(logfiles.path_for(str(tmp_path), "u", "c", expected))
     writer.write("stdout", b"this one\n")
     writer.close()
     chunks = await streams(tmp_path, *running).logs(found, "c", previous=previous)

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
-from danlu.embedded.node import machine, procfs, usage
-from danlu.embedded.node.usage import Sampler
+from danlu.embedded.node import machine
+from danlu.embedded.node.pressure import usage
+from danlu.embedded.node.pressure.usage import Sampler
+from danlu.embedded.node.sandbox import procfs
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
@@ -22,8 +26,8 @@ class Machine:
         self.taken: list[str] = []
         self.now = 1000.0
         self.slept: list[float] = []
-        monkeypatch.setattr(usage.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(usage.asyncio, "sleep", self.sleep)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(asyncio, "sleep", self.sleep)
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

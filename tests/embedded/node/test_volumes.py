@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from danlu.embedded.node import volumes
-from danlu.embedded.node.volumes import PreparedVolumes, VolumeError
+from danlu.embedded.node.volumes import folders
+from danlu.embedded.node.volumes.folders import PreparedVolumes, VolumeError
 from danlu.errors import NotFound
 from danlu.meta.kind import Kind, Object
 
@@ -51,14 +51,14 @@ class Node:
             "metadata": {"name": "p", "namespace": "ns", "uid": "u1", "labels": {"app": "x"}},
             "spec": {"volumes": list(wanted), "containers": [{"name": "c"}], **spec},
         }
-        return await volumes.prepare(self.pod, self)  # type: ignore[arg-type]
+        return await folders.prepare(self.pod, self)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Node]:
     made = Node(tmp_path)
     yield made
-    await volumes.tear_down("u1", made.data_dir)
+    await folders.tear_down("u1", made.data_dir)
 
 
 def mount(name: str, path: str = "/m", **more: Any) -> Object:
@@ -146,7 +146,7 @@ async def test_claims_outlive_pods_and_empty_dirs_do_not(node: Node, tmp_path: P
     Path(prepared.paths["e"], "locked/f").write_text("x")
     Path(prepared.paths["e"], "locked").chmod(0o500)
     assert prepared.empty_dirs[0].size_limit == "1Mi"
-    await volumes.tear_down("u1", node.data_dir)
+    await folders.tear_down("u1", node.data_dir)
     assert (tmp_path / "pv/kept").exists()
     assert not Path(prepared.paths["e"]).exists()
     assert not Path(prepared.paths["m"]).exists()
@@ -222,5 +222,5 @@ async def test_no_link_leads_into_the_data_directory_or_above_it(node: Node, tmp
 async def test_context_needs_little() -> None:
     context: Any = SimpleNamespace(client=Objects(), data_dir="/nonexistent", node_name="n")
     pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u2"}, "spec": {}}
-    prepared = await volumes.prepare(pod, context)
+    prepared = await folders.prepare(pod, context)
     assert prepared.mounts({"name": "c"}) == []

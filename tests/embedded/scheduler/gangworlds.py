@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from danlu.embedded.scheduler import filters
+from danlu.client.informer import ADDED, DELETED
 from danlu.embedded.scheduler.cache import Cache
+from danlu.embedded.scheduler.eventhandlers import EventHandlers
 from danlu.embedded.scheduler.gangs import GangRefusal
-from danlu.embedded.scheduler.gangwork import GangWork
-from danlu.embedded.scheduler.placing import Found, Placer
+from danlu.embedded.scheduler.gangscheduling import GangScheduling
+from danlu.embedded.scheduler.placement import FoundNode, Placer
 from danlu.embedded.scheduler.podinfo import PodInfo
 from danlu.embedded.scheduler.policy import Listener
-from danlu.embedded.scheduler.queue import SchedulingQueue
+from danlu.embedded.scheduler.schedulingqueue import SchedulingQueue
 from danlu.meta.kind import Object
 
 from .worlds import NoVolumes, node, pod
@@ -84,8 +85,9 @@ class GangWorld:
         self.rules = Rules(gangs, lanes)
         self.placer = Placer(self.cache, NoVolumes())
         self.queue = SchedulingQueue(lambda: self.now, lambda lane: self.work.lane_order(lane))
-        self.work = GangWork(self.cache, self.queue, self.placer, self)
+        self.work = GangScheduling(self.cache, self.queue, self.placer, self)
         self.work.use(self.rules)
+        self.handlers = EventHandlers(self.cache, self.queue, self.work, (NAME,))
         self.said: dict[str, str] = {}  # pod → why not
         self.placed: list[str] = []  # in order
         self.victims: list[str] = []
@@ -97,7 +99,7 @@ class GangWorld:
 
     # -- consequences
 
-    def bind(self, pod: PodInfo, found: Found) -> None:
+    def bind(self, pod: PodInfo, found: FoundNode) -> None:
         self.queue.remove(pod.uid)
         self.placed.append(pod.name)
         self.said.pop(pod.name, None)
@@ -130,21 +132,10 @@ class GangWorld:
     def gone(self, *names: str) -> None:
         """Deleted, ended or killed: the pod is no more."""
         for name in names:
-            uid = self.pods.pop(name)["metadata"]["uid"]
-            self.work.leaves(uid)
-            self.queue.remove(uid)
-            self.cache.denominate(uid)
-            self.work.room_made_by(uid)
-            if self.cache.remove_pod(uid):
-                self.happened(filters.POD_GONE)
+            self.handlers.pod_changed(DELETED, self.pods.pop(name), None)
 
     def add_node(self, made: Object) -> None:
-        self.cache.set_node(made)
-        self.happened(filters.NODE_CHANGED)
-
-    def happened(self, event: str) -> None:
-        self.work.something_happened()
-        self.queue.wake(event)
+        self.handlers.node_changed(ADDED, made, None)
 
     def run(self, steps: int = 10_000) -> None:
         """Until there is nothing to decide."""

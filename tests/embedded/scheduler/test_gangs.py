@@ -8,7 +8,7 @@ import time
 import pytest
 
 from danlu.embedded.scheduler import shortage
-from danlu.embedded.scheduler.patience import PATIENCE_S
+from danlu.embedded.scheduler.starvation import STARVATION_S
 
 from .gangworlds import GPU, Gang, GangWorld, Lane, check, gpu_nodes
 from .worlds import node
@@ -276,7 +276,7 @@ def test_lower_lanes_preempt_nobody() -> None:
     assert not world.victims
 
 
-# -- patience
+# -- starvation
 
 
 def test_a_large_gang_is_not_passed_by_small_ones_for_ever() -> None:
@@ -290,7 +290,7 @@ def test_a_large_gang_is_not_passed_by_small_ones_for_ever() -> None:
     world.add("s3", "s3")
     world.run()
     assert world.on_node("s3"), "what does not fit holds up nobody"
-    world.now += PATIENCE_S + 60
+    world.now += STARVATION_S + 60
     world.add("s4", "s4")
     world.gone("s0")
     world.run()
@@ -314,7 +314,7 @@ def test_who_is_not_held_back_by_a_large_gang() -> None:
     world.run()
     world.add("big", "b0", "b1", "b2", "b3")
     world.run()
-    world.now += PATIENCE_S + 1
+    world.now += STARVATION_S + 1
     world.add("p", "p0")  # a lane that ranks higher
     world.add("c", "c0", gpus=0)  # wants no GPU
     world.gone("m1")
@@ -323,7 +323,7 @@ def test_who_is_not_held_back_by_a_large_gang() -> None:
     world.run()
     assert all(world.on_node(name) for name in ("p0", "c0", "m1"))
     assert not world.on_node("l0")
-    world.now += PATIENCE_S  # now the others' turn: the room could be taken for longer than anybody knows
+    world.now += STARVATION_S  # now the others' turn: the room could be taken for longer than anybody knows
     world.run()
     assert world.on_node("l0")
 

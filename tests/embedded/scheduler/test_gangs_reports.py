@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from danlu.embedded.scheduler.gangs import GangRefusal
+from danlu.embedded.scheduler.placementreport import GangReports
 from danlu.embedded.scheduler.podinfo import PodInfo
-from danlu.embedded.scheduler.reporting import GangReports
 
 from .worlds import pod
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from danlu.embedded.scheduler.podinfo import PodInfo
-from danlu.embedded.scheduler.preemption import Plan
-from danlu.embedded.scheduler.queue import SchedulingQueue
+from danlu.embedded.scheduler.preemption import PreemptionPlan
+from danlu.embedded.scheduler.schedulingqueue import SchedulingQueue
 
 from .worlds import World, node, pod
 
@@ -13,7 +13,7 @@ def test_the_least_important_victims_on_the_cheapest_node() -> None:
     world.put(pod("a2", requests={"cpu": "1"}, priority=7), "a")
     world.put(pod("b1", requests={"cpu": "2"}, priority=6), "b")
     found = world.preempt(pod("p", requests={"cpu": "1"}, priority=10))
-    assert isinstance(found, Plan)
+    assert isinstance(found, PreemptionPlan)
     assert (found.node, [victim.name for victim in found.victims]) == ("a", ["a1"])
 
 

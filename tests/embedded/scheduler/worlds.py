@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from danlu.embedded.scheduler.cache import Cache
-from danlu.embedded.scheduler.placing import Diagnosis, Found, Placer
+from danlu.embedded.scheduler.placement import Diagnosis, FoundNode, Placer
 from danlu.embedded.scheduler.podinfo import PodInfo
-from danlu.embedded.scheduler.preemption import Plan, plan
+from danlu.embedded.scheduler.preemption import PreemptionPlan, plan
 from danlu.meta.kind import Object
 
 
@@ -69,7 +69,7 @@ class World:
         """The node, assumed; or the message."""
         info = PodInfo(made)
         found = self.placer.place(info)
-        if isinstance(found, Found):
+        if isinstance(found, FoundNode):
             self.cache.assume(info, found.node)
             return found.node
         return found.message()
@@ -83,7 +83,7 @@ class World:
         found.preemption = words
         return found.message()
 
-    def preempt(self, made: Object) -> Plan | str:
+    def preempt(self, made: Object) -> PreemptionPlan | str:
         info = PodInfo(made)
         found = self.placer.place(info)
         assert isinstance(found, Diagnosis)

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import sqlite3
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -419,7 +420,7 @@ def test_the_ring_keeps_the_last_keys(tmp_path: Path) -> None:
     record = Acknowledged(tmp_path / "store.ack")
     for revision in range(1, 40_001):
         key = key_text(revision, "ADDED", "things", "default", f"name-{revision}")
-        record.write(Ledger(revision), [key])
+        record.write(Ledger(revision), [(crc32(key), key)])
     record.close()
     again = Acknowledged(tmp_path / "store.ack")
     found = again.written_after(0)

@@ -63,7 +63,7 @@ class StoreMachine(RuleBasedStateMachine):
         type = "MODIFIED" if (resource, namespace, name) in self.objects else "ADDED"
 
         async def write() -> int:
-            return (await self.store.put(resource, self._obj(namespace, name, value))).revision
+            return int((await self.store.put(resource, self._obj(namespace, name, value))).revision)
 
         self._note(resource, type, namespace, name, value, self.run(write()))
 
@@ -74,7 +74,7 @@ class StoreMachine(RuleBasedStateMachine):
             return
 
         async def write() -> int:
-            return (await self.store.delete(resource, self._obj(namespace, name, value))).revision
+            return int((await self.store.delete(resource, self._obj(namespace, name, value))).revision)
 
         self._note(resource, "DELETED", namespace, name, value, self.run(write()))
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from danlu.embedded.storage import Change, DataDirectoryError, SqliteJournal, Store, events, sqlite
+from danlu.embedded.storage import Change, DataDirectoryError, SqliteJournal, Store, sqlite, watchcache
+from danlu.embedded.storage.database import MOST_ROWS
 from danlu.errors import Expired, ServiceUnavailable
 from danlu.meta.kind import Object
 
@@ -104,7 +105,7 @@ async def test_a_watch_resumes_across_a_restart(path: Path) -> None:
 
 
 async def test_a_watch_older_than_the_window_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "WINDOW_CHANGES", 10)
+    monkeypatch.setattr(watchcache, "WINDOW_CHANGES", 10)
     store = await opened(path)
     first = await store.put("things", thing("a"))
     for index in range(20):
@@ -138,13 +139,13 @@ async def test_history_is_bounded_by_bytes_too_on_disk_and_in_memory(
     monkeypatch.setattr(sqlite, "HISTORY_BYTES", 1 << 20)
     monkeypatch.setattr(sqlite, "VACUUM_FREE_BYTES", 1 << 18)
     monkeypatch.setattr(sqlite, "IDLE_S", 0.05)
-    monkeypatch.setattr(events, "ALL_WINDOWS_BYTES", 1 << 19)
+    monkeypatch.setattr(watchcache, "ALL_WINDOWS_BYTES", 1 << 19)
     store = await opened(path)
     await store.put("things", thing("steady"))
     filling = "x" * 20_000
     for index in range(300):  # 6 MB of versions
         await store.put(f"kind{index % 10}", thing("busy", value=filling + str(index)))
-    assert sum(window.bytes for window in store._windows.values()) <= 1 << 19
+    assert sum(window.bytes for window in store.watch_cache._windows.values()) <= 1 << 19
     with pytest.raises(Expired):
         store.subscribe("kind0", 3)
     for _ in range(200):
@@ -188,7 +189,7 @@ async def test_when_the_disk_refuses_writes_in_flight_fail_and_memory_shows_what
 
 
 async def test_a_slow_watcher_is_cut_off_instead_of_growing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "MAX_LAG", 5)
+    monkeypatch.setattr(watchcache, "MAX_LAG", 5)
     store = await opened(path)
     subscription = store.subscribe("things", store.revision)
     for index in range(10):
@@ -233,7 +234,7 @@ async def test_a_change_that_cannot_be_stored_fails_and_the_next_ones_do_not(
 ) -> None:
     store = await opened(path)
     await store.put("things", thing("before"))
-    written = sqlite.sealed_all
+    written = vars(sqlite)["sealed_all"]
 
     def refuse(*_: object) -> None:
         raise ValueError("nobody thought of this")
@@ -244,4 +245,51 @@ async def test_a_change_that_cannot_be_stored_fails_and_the_next_ones_do_not(
     monkeypatch.setattr(sqlite, "sealed_all", written)
     await asyncio.wait_for(store.put("things", thing("after")), 30)
     assert [stored.name for stored in store.scan("things")] == ["after", "before"]
+    await store.close()
+
+
+async def test_more_changes_than_one_statement_takes_are_one_commit(path: Path) -> None:
+    store = await opened(path)
+    journal, commits, count = store._journal, [], 3 * MOST_ROWS + 1
+    assert isinstance(journal, SqliteJournal)
+    commit = journal._commit
+
+    def counting(batch: list[Change]) -> None:
+        commits.append(len(batch))
+        commit(batch)
+
+    journal._commit = counting  # type: ignore[method-assign]
+    with journal._wake:  # the thread that writes does not come in between
+        pending = [store.put("things", thing(f"t{number:04}")) for number in range(count)]
+    written = await asyncio.gather(*pending)
+    assert commits == [count]
+    assert [stored.revision for stored in written] == list(range(written[0].revision, written[0].revision + count))
+    await store.close()
+    again = await opened(path)
+    assert again.count("things") == count
+    await again.close()
+
+
+async def test_a_watcher_that_cannot_take_all_of_a_commit_takes_what_fits(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchcache, "MAX_LAG", 5)
+    store = await opened(path)
+    subscription = store.subscribe("things", store.revision)
+    await asyncio.gather(*(store.put("things", thing(f"t{number}")) for number in range(9)))
+    assert [change.stored.name for change in await subscription.take(1)] == [f"t{number}" for number in range(5)]
+    assert subscription.overflowed
+    assert await subscription.take(1) == []
+    await store.close()
+
+
+async def test_a_wait_ends_in_its_time_whatever_was_waited_for_before(path: Path) -> None:
+    store = await opened(path)
+    subscription = store.subscribe("things", store.revision)
+    long_wait = asyncio.create_task(subscription.take(3600))
+    await asyncio.sleep(0)
+    await store.put("things", thing("one"))
+    assert len(await long_wait) == 1
+    assert await asyncio.wait_for(subscription.take(0.01), 30) == []
+    assert await asyncio.wait_for(subscription.take(0.01), 30) == []
     await store.close()

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from danlu.kinds._gang import durations, markers
-from danlu.kinds._gang.rules import rules_of
+from danlu.kinds._gang.queuerules import rules_of
 from danlu.kinds.crd import object_schema
 from danlu.kinds.queue.kind import KIND
-from danlu.kinds.queue.reconcile import Observed, ending_of, reconcile
+from danlu.kinds.queue.reconcile import Observed, reconcile
+from danlu.kinds.registry import SUSPENSIONS
+from danlu.kinds.suspension import Suspension
 from danlu.meta.kind import Object
 from danlu.meta.schema import structural
 
@@ -47,7 +49,7 @@ def test_status_counts_what_is_in_the_queue() -> None:
     assert found["podGroups"] == {"total": 5}
     told = {one["type"]: (one["status"], one["reason"], one["message"]) for one in found["conditions"]}
     assert told["QueueClosed"] == ("False", "QueueOpen", "Queue is open")
-    assert told["ResourcePressure"] == ("True", "QueueHasResourcePressure", "In use: 3 of 3 nvidia.com/gpu")
+    assert told["ResourcePressure"] == ("True", "QueueHasResourcePressure", "In use: nvidia.com/gpu 3/3")
 
 
 def test_conditions_keep_their_time_and_a_queue_elsewhere_is_not_used() -> None:
@@ -75,23 +77,27 @@ def test_pods_run_out_of_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "kind", "patch"),
+    ("kind", "patch"),
     [
-        ("batch.tensorstack.dev/v1beta1", "PyTorchTrainingJob", {"spec": {"runMode": {"pause": {"enabled": True}}}}),
-        ("kubeflow.org/v1", "PyTorchJob", {"spec": {"runPolicy": {"suspend": True}}}),
-        ("tensorstack.dev/v1beta1", "Notebook", {"spec": {"suspend": True}}),
-        ("tensorstack.dev/v1beta1", "TensorBoard", {"spec": {"suspend": True}}),
-        ("apps/v1", "Deployment", {"spec": {"replicas": 0}}),
-        ("batch/v1", "Job", {"spec": {"suspend": True}}),
-        ("example.com/v1", "Thing", None),
+        ("PyTorchTrainingJob", {"spec": {"runMode": {"pause": {"enabled": True}}}}),
+        ("TensorFlowJob", {"spec": {"runMode": {"pause": {"enabled": True}}}}),
+        ("PyTorchJob", {"spec": {"runPolicy": {"suspend": True}}}),
+        ("Notebook", {"spec": {"suspend": True}}),
+        ("TensorBoard", {"spec": {"suspend": True}}),
+        ("Deployment", {"spec": {"replicas": 0}}),
+        ("Job", {"spec": {"suspend": True}}),
     ],
 )
-def test_how_an_owner_is_told_to_stop(version: str, kind: str, patch: Object | None) -> None:
-    found = ending_of(version, kind)
-    assert (found.patch if found else None) == patch
-    if found:
-        assert found.is_done({**found.patch, "kind": kind})
-        assert not found.is_done({"spec": {}})
+def test_how_an_owner_is_suspended(kind: str, patch: Object) -> None:
+    [found] = [how for one, how in SUSPENSIONS.items() if one.kind == kind]
+    assert found.patch == patch
+    assert found.is_set({**patch, "kind": kind})
+    assert not found.is_set({"spec": {}})
+
+
+def test_no_replicas_is_not_false() -> None:
+    assert not Suspension("spec.replicas", 0).is_set({"spec": {"replicas": False}})
+    assert not Suspension("spec.suspend").is_set({"spec": {"suspend": 1}})
 
 
 def test_the_rules_of_a_queue() -> None:

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from danlu import errors
-from danlu.cli.platform import start_platform
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
+from danlu.embedded.settings import ClusterSettings
 from danlu.kinds._gang import markers
 from danlu.kinds._gang.markers import POD_GROUP, QUEUE, SYSTEM_NAMESPACE
 from danlu.kinds.pytorchtrainingjob.schema import PYTORCHTRAININGJOB
 from danlu.meta import conditions
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import DEPLOYMENT, EVENT, NAMESPACE, NODE, POD
-from danlu.settings import ClusterSettings
+from danlu.standalone.embeddedplatform import start_platform
 
 GPU = "nvidia.com/gpu"
 
@@ -252,7 +252,7 @@ async def test_who_may_not_use_a_queue_hears_it_at_once(
     await client.create(QUEUE, {"metadata": {"name": "gpu"}, "spec": spec}, SYSTEM_NAMESPACE)
     container = {"name": "pytorch", "image": "x"}
     replicas = [{"type": "worker", "template": {"spec": {"containers": [container]}}}]
-    job = {"metadata": {"name": "mnist"}, "spec": {"replicaSpecs": replicas}}
+    job: Object = {"metadata": {"name": "mnist"}, "spec": {"replicaSpecs": replicas}}
     await client.create(PYTORCHTRAININGJOB, job, "demo")  # asks for no queue
     asks = {"metadata": {"name": "asks"}, "spec": {**job["spec"], "scheduler": {"t9kScheduler": {"queue": "gpu"}}}}
     if allowed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from danlu.kinds._training.kubeflow.conditions import JobConditions
 from danlu.kinds._training.trouble import Trouble
+from danlu.meta.said import Said
 
 
 def told(conditions: JobConditions) -> list[str]:
@@ -43,9 +44,9 @@ def test_the_end_turns_running_to_false_and_after_failed_there_is_nothing() -> N
 def test_blocked_stands_first_and_goes_when_it_is_over() -> None:
     found = JobConditions([], "TFJob", "one")
     found.add("Created", "")
-    assert found.block(Trouble("FailedMount", "a"))
+    assert found.block(Trouble("FailedMount", Said("a")))
     later = JobConditions(found.items, "TFJob", "two")
-    assert not later.block(Trouble("FailedMount", "b")), "the same reason again is no news"
+    assert not later.block(Trouble("FailedMount", Said("b"))), "the same reason again is no news"
     assert later.items[0]["message"] == "b"
     assert later.items[0]["lastTransitionTime"] == "one"
     assert told(later) == ["Blocked=True", "Created=True"]

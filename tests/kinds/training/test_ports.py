@@ -6,6 +6,8 @@ from typing import Any
 
 from danlu.kinds._training import ports
 from danlu.kinds._training.job import NEVER, Job, Role, RunPolicy
+from danlu.kinds._training.observation import Observed
+from danlu.kinds._training.ports import Port
 from danlu.meta.kind import Kind
 
 KIND = Kind("example.org", "v1", "Job", "jobs")
@@ -24,7 +26,8 @@ def a_job(uid: str, replicas: int = 2, port: int | None = None) -> Job:
 def plan(
     job: Job, taken: set[int] | None = None, *, each: bool = True, services: Any = (), pods: Any = ()
 ) -> list[int]:
-    found = ports.planned(job, services, pods, taken or set(), container="train", port_name=NAME, per_replica=each)
+    observed = Observed(services=services, pods=pods, taken_ports=taken or set())
+    found = ports.planned(job, observed, "train", Port(NAME, 2222, for_each_replica=each))
     return list(found.values())
 
 
@@ -71,5 +74,5 @@ def test_a_replica_that_is_added_takes_no_port_of_another() -> None:
 
 
 def test_in_a_cluster_every_pod_has_the_usual_port() -> None:
-    assert list(ports.fixed(a_job("a"), "train", NAME, 2222).values()) == [2222, 2222]
-    assert list(ports.fixed(a_job("a", 2, 99), "train", NAME, 2222).values()) == [99, 99]
+    assert list(ports.fixed(a_job("a"), "train", Port(NAME, 2222)).values()) == [2222, 2222]
+    assert list(ports.fixed(a_job("a", 2, 99), "train", Port(NAME, 2222)).values()) == [99, 99]

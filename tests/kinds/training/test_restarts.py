@@ -9,7 +9,9 @@ import pytest
 
 from danlu.kinds._training import replicas, restarts
 from danlu.kinds._training.job import ALWAYS, EXIT_CODE, NEVER, ON_FAILURE, Job, Role, RunPolicy
+from danlu.kinds._training.kubeflow.dialect import KubeflowKind
 from danlu.kinds._training.replicas import ReplicaState
+from danlu.kinds._training.tensorstack.dialect import TensorStackKind
 from danlu.meta.kind import Kind
 
 NOW = datetime(2026, 1, 2, 3, 5, 0, tzinfo=UTC)
@@ -30,7 +32,7 @@ def state(
         "status": {"phase": phase, "containerStatuses": [{"name": "train", **container}] if container else []},
     }
     service = {"metadata": {"name": "j-worker-0", "annotations": notes or {}}}
-    return replicas.observe(job, [pod], [service], "train")[0]
+    return replicas.observe(job, [pod], [service], {"Worker": "train"})[0]
 
 
 def ended(code: int, at: str = "2026-01-02T03:04:59Z") -> dict[str, Any]:
@@ -46,12 +48,13 @@ def ended(code: int, at: str = "2026-01-02T03:04:59Z") -> dict[str, Any]:
 )  # fmt: skip
 def test_what_is_for_good(restart: str, code: int, permanent: bool) -> None:
     failed = state(restart, "Failed", ended(code))
-    assert restarts.is_permanent(failed) is permanent
-    assert restarts.is_replaceable(failed) is not permanent
+    found = restarts.sort(a_job(restart), [failed], KubeflowKind.rules, "")
+    assert (found.again, found.lost) == (([], [failed]) if permanent else ([failed], []))
 
 
 def test_a_pod_of_which_nobody_knows_how_it_ended_is_made_again() -> None:
-    assert restarts.is_replaceable(state(EXIT_CODE, "Failed"))
+    unknown = state(EXIT_CODE, "Failed")
+    assert restarts.sort(a_job(EXIT_CODE), [unknown], KubeflowKind.rules, "").again == [unknown]
 
 
 def test_kinds_may_have_a_rule_of_their_own() -> None:
@@ -90,6 +93,24 @@ def test_restarts_in_place() -> None:
 def test_the_limit_is_the_number_of_restarts(limit: int | None, over: bool) -> None:
     down = {"restartCount": 1, "state": {"waiting": {}}, "lastState": ended(1)["state"]}
     assert restarts.over_limit(a_job(ON_FAILURE, limit), [state(ON_FAILURE, "Running", down)]) is over
+
+
+def test_a_limit_may_be_a_budget() -> None:
+    """What is left of it goes to the first that fail; one that is counted already needs none."""
+    job = a_job(ON_FAILURE, 2)
+    spent = {replicas.RESTARTS: "1", replicas.LAST_REPLACED: "before"}
+    counted = {replicas.RESTARTS: "0", replicas.LAST_REPLACED: "now"}
+    one, two, three = (state(ON_FAILURE, "Failed", ended(1), notes) for notes in (spent, {}, counted))
+    found = restarts.sort(job, [one, two, three], TensorStackKind.rules, "")
+    assert found.again == [one, three]
+    assert found.lost == [two]
+    assert restarts.sort(job, [one, two, three], KubeflowKind.rules, "").again == [one, two, three]
+
+
+def test_always_may_mean_after_success_too_but_not_of_the_master() -> None:
+    done = state(ALWAYS, "Succeeded", ended(0))
+    assert restarts.sort(a_job(ALWAYS, 1), [done], TensorStackKind.rules, "another").again == [done]
+    assert restarts.sort(a_job(ALWAYS, 1), [done], TensorStackKind.rules, done.name) == restarts.Failures([], [])
 
 
 def test_replicas_that_are_never_restarted_do_not_count() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from danlu.kinds._training import children
-from danlu.kinds.pytorchjob.reconcile import FLAVOUR, processes
+from danlu.kinds.pytorchjob.reconcile import JOB, processes
 
 
 def threads(limit: str | None, env: list[dict[str, Any]] | None = None, **where: int) -> list[str]:
@@ -55,5 +55,5 @@ def test_what_the_user_says_counts() -> None:
 )
 def test_how_many_processes_a_pytorchjob_starts(spec: dict[str, Any], command: list[str], expected: int) -> None:
     replicas = {"Worker": {"template": {"spec": {"containers": [{"name": "pytorch"}]}}}}
-    job = FLAVOUR.job({"metadata": {"name": "j", "uid": "u"}, "spec": {"pytorchReplicaSpecs": replicas, **spec}})
+    job = JOB.job({"metadata": {"name": "j", "uid": "u"}, "spec": {"pytorchReplicaSpecs": replicas, **spec}})
     assert processes(job, {"command": command}) == expected

@@ -6,11 +6,11 @@ import pytest
 
 from danlu.kinds.registry import REGISTRY
 from danlu.meta.kind import Object
-from danlu.operator.install.manifests import Part, parts
+from danlu.operator.install.manifests import InstallPart, parts
 from danlu.operator.install.options import ADDONS, InstallOptions, OptionError, kinds_without
 
 
-def _of(found: list[Part], kind: str) -> list[Object]:
+def _of(found: list[InstallPart], kind: str) -> list[Object]:
     return [part.object for part in found if part.object["kind"] == kind]
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from danlu.client.client import Client
 from danlu.embedded.cluster import Cluster
+from danlu.embedded.settings import ClusterSettings
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import DEPLOYMENT, POD, SERVICE_ACCOUNT
-from danlu.operator.install import applying, checks, plan, readiness, removal
+from danlu.operator.install import plan, planexecution, preflight, readiness, removal
 from danlu.operator.install.manifests import parts
 from danlu.operator.install.options import InstallOptions
-from danlu.settings import ClusterSettings
 
 NAME = "danlu-operator"
 
@@ -97,7 +97,7 @@ async def test_ready_and_what_is_told(client: Client) -> None:
         client,
         {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 1},
     )
-    with pytest.raises(readiness.NotReady, match="1 of 2 ready"):
+    with pytest.raises(readiness.NotInstalled, match="1 of 2 ready"):
         await readiness.wait(client, [("default", NAME)], 0, said.append)
     whole = {"status": {"availableReplicas": 2}}
     await client.patch(DEPLOYMENT, NAME, "default", whole, subresource="status")
@@ -108,24 +108,24 @@ async def test_ready_and_what_is_told(client: Client) -> None:
 # ---------------------------------------------------------------- on the embedded Kubernetes
 
 
-async def install(client: Client, **options: Any) -> plan.Plan:
+async def install(client: Client, **options: Any) -> plan.InstallPlan:
     chosen = InstallOptions(**options)
-    made = await plan.make(client, [*parts(chosen), applying.memory(chosen.namespace, {})])
-    await applying.carry_out(client, made, lambda _: None)
+    made = await plan.make(client, [*parts(chosen), planexecution.memory(chosen.namespace, {})])
+    await planexecution.carry_out(client, made, lambda _: None)
     return made
 
 
 async def test_the_embedded_kubernetes_is_a_cluster_too(client: Client) -> None:
     first = await install(client)
     assert {change.action for change in first.changes} == {"create"}
-    second = await plan.make(client, [*parts(InstallOptions()), applying.memory("danlu-system", {})])
+    second = await plan.make(client, [*parts(InstallOptions()), planexecution.memory("danlu-system", {})])
     assert not second.wanted
     changed = await install(client, replicas=1, console=False)
     assert {change.title for change in changed.wanted if change.action == "delete"} >= {
         "Deployment danlu-system/danlu-console",
         "Service danlu-system/danlu-console",
     }
-    assert [one.namespace for one in await applying.remembered(client)] == ["danlu-system"]
+    assert [one.namespace for one in await planexecution.remembered(client)] == ["danlu-system"]
     found = await removal.look(client, "danlu-system")
     await removal.take_away(client, found, data=False, tell=lambda _: None)
     assert not await plan.installed(client)
@@ -135,15 +135,17 @@ async def test_danlu_up_is_told_from_a_cluster(client: Client) -> None:
     """It looks after the kinds itself: a second operator is refused, definitions alone are not."""
     await install(client)
     options = InstallOptions()
-    found = await checks.findings(checks.Asked(client, options, parts(options)))
+    found = await preflight.findings(preflight.CheckAnswer(client, options, parts(options)))
     assert [one for one in found if one.fatal and "danlu up" in one.what]
     definitions = [part for part in parts(options) if part.component == "crds"]
-    assert not [one for one in await checks.findings(checks.Asked(client, options, definitions)) if one.fatal]
+    assert not [
+        one for one in await preflight.findings(preflight.CheckAnswer(client, options, definitions)) if one.fatal
+    ]
 
 
 @pytest.mark.parametrize(("version", "old"), [("v1.28.15-gke.1", True), ("v1.29.0", False), ("v1.36.3+k3s1", False)])
 async def test_an_old_cluster_is_refused(client: Client, version: str, old: bool) -> None:
     options = InstallOptions()
-    asked = checks.Asked(client, options, parts(options))
-    found = [one async for one in checks.about_version(asked, {"gitVersion": version})]
+    asked = preflight.CheckAnswer(client, options, parts(options))
+    found = [one async for one in preflight.about_version(asked, {"gitVersion": version})]
     assert [one.fatal for one in found] == ([True] if old else [])

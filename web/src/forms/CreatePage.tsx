@@ -4,10 +4,11 @@ import { lazy, Suspense, useEffect, useRef, useState, type KeyboardEvent, type R
 import { useNavigate } from 'react-router-dom'
 import { useCrumbs } from '../frame/crumbs'
 import { useWords } from '../i18n'
-import { createObject, errorsByField, findKind, messageOf, useList, type Kind, type KubeObject } from '../kube'
-import { Dialog } from '../ui/Dialog'
+import { createObject, findKind, useList, wholeMessageOf, type Kind, type KubeObject } from '../kube'
+import { Dialog } from '../ui/popup/Dialog'
 import { words } from '../ui/words'
-import { asNew, toYaml } from '../ui/yamlText'
+import { asNew, toYaml } from '../ui/yaml/yamlText'
+import { errorsByField } from '../why/fields'
 import { exampleOf } from './bundled'
 import { faultsOf } from './faults'
 import { ObjectForm, Refusal, type ObjectFormProps, type Overrides } from './ObjectForm'
@@ -15,7 +16,7 @@ import type { FormSpec } from './spec'
 import { initialValue, write, type Value } from './value'
 import { words as formWords } from './words'
 
-const CreateFromYaml = lazy(() => import('../ui/CreateFromYaml'))
+const CreateFromYaml = lazy(() => import('../ui/yaml/CreateFromYaml'))
 
 export interface CreatePageProps {
   kind: Kind
@@ -70,7 +71,7 @@ export function CreatePage(props: CreatePageProps) {
       notification.success({ message: w('created1', { kind: kind.kind, name: made.metadata.name }) })
       for (const object of beside(value)) {
         // The first is there and stays: what did not come with it is said, and can be made later.
-        await createBeside(object, kind, made).catch((error: unknown) => notification.error({ duration: 0, message: w('createFailed', { kind: object.kind ?? '', name: object.metadata.name }), description: <Refusal messages={[messageOf(error)]} /> }))
+        await createBeside(object, kind, made).catch((error: unknown) => notification.error({ duration: 0, message: w('createFailed', { kind: object.kind ?? '', name: object.metadata.name }), description: <Refusal messages={[wholeMessageOf(error)]} /> }))
       }
       leave(made)
     } catch (error) {

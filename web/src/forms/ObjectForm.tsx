@@ -3,14 +3,16 @@ import { DeleteOutlined, PlusOutlined } from '@ant-design/icons'
 import { Alert, Button, Form, Switch } from 'antd'
 import { useMemo, useState, type ReactNode } from 'react'
 import { useText, useWords } from '../i18n'
-import { KINDS, useList } from '../kube'
-import { DropMenu } from '../ui/DropMenu'
+import { describe } from '../kinds/description'
+import { useEachList, type Listed } from '../kube'
+import { DropMenu } from '../ui/popup/DropMenu'
 import { words } from '../ui/words'
 import { useSaid } from '../why/useSaid'
 import { byMessage } from '../why/why'
 import { absentOf, faultsOf } from './faults'
 import type { FieldSpec, FormSpec, SectionSpec } from './spec'
 import { entries, escapeStep, isOn, isShown, newEntry, placeErrors, read, withDefaults, write, type Value } from './value'
+import { namedBy, namedKinds } from './named'
 import { Widget, type WidgetProps } from './widgets'
 import { words as formWords } from './words'
 
@@ -43,35 +45,30 @@ export const shownPaths = (form: FormSpec, value: unknown): string[] =>
 export function ObjectForm({ form, value, onChange, namespace, example, errors = {}, strict = false, overrides = {}, hidden = [], children }: ObjectFormProps) {
   const w = useWords(words)
   const t = useText()
-  const claims = useList(KINDS.PersistentVolumeClaim, { namespace })
-  const queues = useList(KINDS.Queue)
+  const offered = useOffered(form, namespace)
   const placed = useMemo(() => placeErrors(errors, shownPaths(form, value)), [errors, form, value])
   const wrong = useMemo(() => faultsOf(form, value), [form, value])
   const f = useWords(formWords)
   const said = useSaid()
 
-  const choicesOf = (field: FieldSpec): string[] | undefined => {
-    if (field.widget === 'volumes' || field.widget === 'claim' || /pvc\.\d+\.name$/.test(field.path)) return claims.items.map((each) => each.metadata.name)
-    if (field.widget === 'scheduler' || /[qQ]ueue$/.test(field.path)) return queues.items.map((each) => each.metadata.name)
-    return undefined
-  }
+  const choicesOf = (field: FieldSpec): string[] | undefined => offered(field)?.items.map((each) => each.metadata.name)
   /** What is wrong first, then what the server said; the half-written is not called wrong before 创建 was pressed. */
   const toldOf = (field: FieldSpec, path: string): string[] => {
     const fault = wrong[path]
-    const patient = fault === 'required' || fault === 'rowIncomplete'
-    const own = !fault || (patient && !strict) ? [] : [fault === 'required' ? w('required', { label: t(field.label) }) : fault === 'notQuantity' || fault === 'badName' ? w(fault) : f(fault)]
+    const incomplete = fault === 'required' || fault === 'rowIncomplete'
+    const own = !fault || (incomplete && !strict) ? [] : [fault === 'required' ? w('required', { label: t(field.label) }) : fault === 'notQuantity' || fault === 'badName' ? w(fault) : f(fault)]
     const refused = (placed[path] ?? []).map((message) => {
       const known = byMessage(message, '')
-      return known ? `${said.message(message)}\n${t(known.nextStep, known.parameters)}` : said.message(message)
+      return known ? [t(known.cause, said.parameters(known.parameters)), t(known.nextStep, known.parameters)].filter(Boolean).join('\n') : said.message(message)
     })
     return [...own, ...refused]
   }
   const warningOf = (field: FieldSpec, path: string): string | undefined => {
-    const queue = field.widget === 'scheduler'
-    const known = queue ? queues : claims
-    if (known.loading || known.error || !(queue || field.widget === 'volumes' || field.widget === 'claim')) return undefined
+    const known = offered(field)
+    const absent = describe(field.names)?.absent ?? formWords.claimAbsent
+    if (!known || known.loading || known.error || field.widget === 'text') return undefined
     const [name] = absentOf(field, read(value, path), known.items.map((each) => each.metadata.name))
-    return name === undefined ? undefined : f(queue ? 'queueAbsent' : 'claimAbsent', { name })
+    return name === undefined ? undefined : t(absent, { name })
   }
   const renderField = (field: FieldSpec, root: string): ReactNode => {
     if (hidden.includes(field.path) || !isShown(field, value)) return null
@@ -118,18 +115,26 @@ export function ObjectForm({ form, value, onChange, namespace, example, errors =
   )
 }
 
-/** What the server said and, where we know it, what to do. */
+/** What there is of the kinds that fields name. Those that live in one namespace are offered from anywhere. */
+function useOffered(form: FormSpec, namespace: string): (field: FieldSpec) => Listed | undefined {
+  const kinds = useMemo(() => namedKinds(form), [form])
+  const lists = useEachList(kinds.map((kind) => ({ kind, namespace: describe(kind.kind)?.home ? undefined : namespace })))
+  return (field) => lists[kinds.findIndex((kind) => kind.kind === namedBy(field))]
+}
+
+/** What the server refused and, where we know it, what to do. */
 export function Refusal({ messages }: { messages: readonly string[] }) {
   const w = useWords(words)
   const t = useText()
   const said = useSaid()
-  const known = messages.map((message) => byMessage(message, '')).find((answer) => answer !== undefined)
+  const found = messages.map((message) => ({ message, why: byMessage(message, '') }))
+  const known = found.find(({ why }) => why !== undefined)?.why
   return (
     <>
-      {messages.map((message) => (
-        <div key={message} className="break" title={message}>{said.message(message)}</div>
+      {found.map(({ message, why }) => (
+        <div key={message} className="break" title={message}>{why ? t(why.cause, said.parameters(why.parameters)) : said.message(message)}</div>
       ))}
-      {known && (
+      {known && t(known.nextStep) && (
         <div>
           <strong>{w('nextStep')}:</strong> {t(known.nextStep, known.parameters)}
         </div>

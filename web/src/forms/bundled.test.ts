@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { JOB_KINDS, KINDS } from '../kube/kinds'
+import { DESCRIPTIONS } from '../kinds/description'
 import { exampleOf, formOf } from './bundled'
 import type { WidgetName } from './spec'
 import { initialValue } from './value'
 
 const WIDGETS: WidgetName[] = ['text', 'number', 'switch', 'select', 'quantity', 'command', 'variables', 'volumes', 'claim', 'secrets', 'scheduler', 'resources', 'devices', 'labels']
-// TensorFlowJob is an early spelling of TensorFlowTrainingJob and has no form of its own.
-const kinds = [...JOB_KINDS, KINDS.Notebook, KINDS.TensorBoard, KINDS.Project, KINDS.Queue, KINDS.PodGroup].filter((kind) => kind !== KINDS.TensorFlowJob)
+// A kind that another's folder brings along has no example of its own.
+const kinds = DESCRIPTIONS.filter((kind) => kind.folder === kind.kind.toLowerCase())
 
 describe.each(kinds.map((kind) => [kind.kind, kind] as const))('the form of %s', (name, kind) => {
   const form = formOf(name)!

@@ -1,23 +1,14 @@
 /** The kinds' forms and examples, taken from ../src/danlu/kinds at build time. */
-import { parse } from 'yaml'
+import { describe } from '../kinds/description'
 import type { KubeObject } from '../kube'
 import type { FormSpec } from './spec'
 
-const forms = import.meta.glob<string>('../../../src/danlu/kinds/*/form.yaml', { query: '?raw', import: 'default', eager: true })
-const examples = import.meta.glob<string>('../../../src/danlu/kinds/*/example.yaml', { query: '?raw', import: 'default', eager: true })
+const forms = import.meta.glob<FormSpec>('../../../src/danlu/kinds/*/form.yaml', { eager: true, import: 'default' })
+const examples = import.meta.glob<KubeObject>('../../../src/danlu/kinds/*/example.yaml', { eager: true, import: 'default' })
 
-const textOf = (files: Record<string, string>, kind: string, name: string): string | undefined => files[`../../../src/danlu/kinds/${kind.toLowerCase()}/${name}`]
+/** A kind that another's folder brings along has the same form. */
+const pathOf = (kind: string, name: string): string => `../../../src/danlu/kinds/${describe(kind)?.folder ?? kind.toLowerCase()}/${name}`
 
-export function formOf(kind: string): FormSpec | undefined {
-  const text = textOf(forms, kind, 'form.yaml')
-  return text === undefined ? undefined : (parse(text) as FormSpec)
-}
+export const formOf = (kind: string): FormSpec | undefined => forms[pathOf(kind, 'form.yaml')]
 
-export function exampleText(kind: string): string | undefined {
-  return textOf(examples, kind, 'example.yaml')
-}
-
-export function exampleOf(kind: string): KubeObject | undefined {
-  const text = exampleText(kind)
-  return text === undefined ? undefined : (parse(text) as KubeObject)
-}
+export const exampleOf = (kind: string): KubeObject | undefined => examples[pathOf(kind, 'example.yaml')]

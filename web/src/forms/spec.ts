@@ -14,6 +14,8 @@ export interface FieldSpec {
   /** shown only when the object has something (not false) at this path */
   when?: string
   suggestions?: readonly string[]
+  /** names of objects of this kind are offered */
+  names?: string
 }
 
 export interface SectionSpec {

@@ -63,10 +63,11 @@ describe('form values', () => {
 
   it('find the field that an error means without naming it exactly', () => {
     const paths = ['metadata.name', 'spec.resources.requests.storage', 'spec.c.0.limits.cpu', 'spec.c.0.limits.memory', 'spec.scheduler.t9kScheduler']
-    const errors = { 'spec.resources.storage': ['zero'], 'spec.c.0.limits': ['below the memory request'], '*.t9kScheduler': ['not yours'], '*.requests.cpu': ['too much'], spec: ['bad'] }
+    const below = 'Invalid value: "2Gi": must be less than or equal to memory limit of 1Gi'
+    const errors = { 'spec.resources.storage': ['zero'], 'spec.c.0.limits': [below], '*.t9kScheduler': ['not yours'], '*.requests.cpu': ['too much'], spec: ['bad'] }
     expect(placeErrors(errors, paths)).toEqual({
       'spec.resources.requests.storage': ['zero'],
-      'spec.c.0.limits.memory': ['below the memory request'],
+      'spec.c.0.limits.memory': [below],
       'spec.scheduler.t9kScheduler': ['not yours'],
       '': ['too much', 'spec: bad'],
     })

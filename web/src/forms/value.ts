@@ -1,4 +1,5 @@
 /** Reading and writing objects by the paths of form.yaml. Pure: what is written is a new object. */
+import { recognise } from '../why/table'
 import type { FieldSpec, FormSpec, SectionSpec } from './spec'
 
 export type Value = Record<string, unknown>
@@ -146,10 +147,11 @@ function placeOf(path: string, message: string, paths: readonly string[]): strin
   if (path.startsWith('*.')) return paths.find((each) => each.endsWith(path.slice(1)))
   const above = paths.filter((each) => path === each || path.startsWith(`${each}.`)).sort((a, b) => b.length - a.length)[0]
   if (above) return above
-  // Of a whole (requests) that several fields make up, the message names one: "must be less than or equal to cpu limit".
+  // Of a whole (requests) that several fields make up, the message may name one.
   const last = (each: string): string => steps(each).at(-1) ?? ''
   const within = steps(path).length > 2 ? paths.filter((each) => each.startsWith(`${path}.`)) : []
-  const named = within.find((each) => new RegExp(`\\b${last(each).replace(/[^\w]/g, '\\$&')}\\b`).test(message)) ?? within[0]
+  const { resource } = recognise(message)?.params ?? {}
+  const named = within.find((each) => last(each) === resource) ?? within[0]
   if (named) return named
   // A claim's `spec.resources[storage]` is what stands at spec.resources.requests.storage.
   const around = steps(path).slice(0, -1).map(escapeStep).join('.')

@@ -10,6 +10,7 @@ import { SchedulerWidget } from './SchedulerWidget'
 import { SecretsWidget } from './SecretsWidget'
 import { Suggest } from './Suggest'
 import { read, write, type Value } from './value'
+import { usePairs } from './usePairs'
 import { VolumesWidget } from './VolumesWidget'
 
 export interface WidgetProps {
@@ -198,11 +199,11 @@ function VariablesWidget(props: WidgetProps) {
 
 function LabelsWidget(props: WidgetProps) {
   const w = useWords(words)
-  const rows = Object.entries((valueOf(props) ?? {}) as Record<string, string>)
-  const save = (next: [string, string][]): void => put(props, Object.fromEntries(next))
+  const [rows, save] = usePairs((valueOf(props) ?? {}) as Record<string, string>, (next) => put(props, next))
   return (
     <Rows
       id={props.id}
+      keys={rows.map(([key]) => key)}
       count={rows.length}
       onAdd={() => save([...rows, ['', '']])}
       onRemove={(index) => save(rows.filter((_, at) => at !== index))}
@@ -220,8 +221,9 @@ function LabelsWidget(props: WidgetProps) {
 }
 
 /** Rows that can be added and removed. */
-export function Rows({ id, count, onAdd, onRemove, render }: { id?: string; count: number; onAdd: () => void; onRemove: (index: number) => void; render: (index: number) => React.ReactNode }) {
+export function Rows({ id, keys = [], count, onAdd, onRemove, render }: { id?: string; /** of rows that make a map */ keys?: readonly string[]; count: number; onAdd: () => void; onRemove: (index: number) => void; render: (index: number) => React.ReactNode }) {
   const w = useWords(words)
+  const twice = keys.find((key, at) => key !== '' && keys.indexOf(key) < at)
   return (
     <div style={{ display: 'grid', gap: 8, clear: 'both' }}>
       {Array.from({ length: count }, (_, index) => (
@@ -230,6 +232,7 @@ export function Rows({ id, count, onAdd, onRemove, render }: { id?: string; coun
           <Button type="text" icon={<MinusCircleOutlined />} aria-label={`${w('remove')} ${index + 1}`} onClick={() => onRemove(index)} />
         </div>
       ))}
+      {twice !== undefined && <div className="ant-form-item-explain-warning" role="status">{w('keyTwice', { key: twice })}</div>}
       <Button id={id} type="dashed" icon={<PlusOutlined />} onClick={onAdd} style={{ justifySelf: 'start' }}>
         {w('add')}
       </Button>

@@ -26,7 +26,6 @@ export const words = defineWords({
   notAbsolute: { zh: '绑定路径必须以 / 开头', en: 'A mount path begins with /' },
   mountedTwice: { zh: '两个存储卷的绑定路径相同', en: 'Two volumes have the same mount path' },
   claimAbsent: { zh: '还没有持久卷 {name}：可以创建，但在“存储 > 持久卷”创建它之前会一直等待', en: 'There is no volume {name} yet: it can be created, but will wait until you make that under Storage > Volumes' },
-  queueAbsent: { zh: '没有队列 {name}：请选择列表中的队列', en: 'There is no queue {name}: choose one of the list' },
   mountName: { zh: '绑定名称', en: 'Volume name' },
   emptyDir: { zh: '临时目录', en: 'Empty folder' },
   memory: { zh: '共享内存', en: 'Shared memory' },

@@ -16,13 +16,14 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Alert, Breadcrumb, Button, Drawer, Layout, Menu, type MenuProps } from 'antd'
 import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
 import { Link, Outlet, useLocation, useNavigate } from 'react-router-dom'
-import { useWords } from '../i18n'
+import { useText, useWords } from '../i18n'
 import { refreshAll, useConnection } from '../kube'
-import { useUsageSampling } from '../ui/usageHistory'
+import { useUsageSampling } from '../ui/usage/usageHistory'
 import { Boundary } from './Boundary'
 import { CONTENT, focusContent } from './content'
 import { CrumbsContext, type Crumb } from './crumbs'
 import { AccountButton, HelpButton, LanguageButton, ThemeButton } from './Preferences'
+import { entriesOf } from './pages'
 import { useNamespace } from './project'
 import { ProjectSwitch } from './ProjectSwitch'
 import { useTheme } from './theme'
@@ -30,18 +31,19 @@ import { Waiting } from './Waiting'
 import { words } from './words'
 
 const Search = lazy(() => import('./Search'))
-const CreateFromYaml = lazy(() => import('../ui/CreateFromYaml'))
+const CreateFromYaml = lazy(() => import('../ui/yaml/CreateFromYaml'))
 
-export const MENU = [
-  { key: 'overview', icon: <AppstoreOutlined /> },
-  { key: 'storage', icon: <DatabaseOutlined />, pages: ['volumes'] },
-  { key: 'building', icon: <ToolOutlined />, pages: ['notebooks', 'jobs', 'tensorboards', 'pods'] },
-  { key: 'auxiliary', icon: <SettingOutlined />, pages: ['secrets', 'configmaps'] },
-  { key: 'clusterMenu', icon: <ClusterOutlined />, pages: ['nodes', 'queues', 'projects'] },
+const SECTIONS = [
+  { key: 'storage', icon: <DatabaseOutlined /> },
+  { key: 'building', icon: <ToolOutlined /> },
+  { key: 'auxiliary', icon: <SettingOutlined /> },
+  { key: 'cluster', icon: <ClusterOutlined /> },
 ] as const
+const TITLES = { storage: 'storage', building: 'building', auxiliary: 'auxiliary', cluster: 'clusterMenu' } as const
 
 export default function BuildFrame() {
   const w = useWords(words)
+  const t = useText()
   const namespace = useNamespace()
   const location = useLocation()
   const navigate = useNavigate()
@@ -72,24 +74,21 @@ export default function BuildFrame() {
   }, [location.pathname, crumbs]) // the page sets its crumbs when it is there; until then the former one may be
 
   const items: MenuProps['items'] = useMemo(
-    () =>
-      MENU.map((entry) => {
-        const link = (key: (typeof MENU)[number]['key'] | string) => ({
-          key,
-          label: <Link to={`/build/${namespace}/${key}`}>{w(key as keyof typeof words)}</Link>,
-        })
-        return 'pages' in entry
-          ? { key: entry.key, icon: entry.icon, label: w(entry.key), children: entry.pages.map(link) }
-          : { ...link(entry.key), icon: entry.icon }
-      }),
-    [namespace, w],
+    () => {
+        const link = (key: string, title: string) => ({ key, label: <Link to={`/build/${namespace}/${key}`}>{title}</Link> })
+        return [
+          { ...link('overview', w('overview')), icon: <AppstoreOutlined /> },
+          ...SECTIONS.map(({ key, icon }) => ({ key, icon, label: w(TITLES[key]), children: entriesOf(key).map((entry) => link(entry.key, t(entry.title))) })),
+        ]
+      },
+    [namespace, w, t],
   )
   const menu = (
     <Menu
       mode="inline"
       theme={chosenTheme}
       selectedKeys={[page]}
-      defaultOpenKeys={['storage', 'building', 'auxiliary', 'clusterMenu']}
+      defaultOpenKeys={SECTIONS.map(({ key }) => key)}
       items={items}
       onClick={() => setMenuOpen(false)}
       style={{ borderInlineEnd: 0 }}

@@ -5,17 +5,16 @@
 import { Alert, Button, Result } from 'antd'
 import { useCallback, useEffect, useState } from 'react'
 import { useWords } from '../i18n'
-import { messageOf, openAppAt } from '../kube'
+import { kindOfPlural, messageOf, openAppAt } from '../kube'
 import { Waiting } from './Waiting'
 import { words } from './words'
 
-const APP = /^\/t9k\/(notebook|tensorboard|service)s\/projects\/([^/]+)\/name\/([^/?]+)\//
-const KINDS = { notebook: 'Notebook', tensorboard: 'TensorBoard', service: 'Service' }
+const APP = /^\/t9k\/([^/]+)\/projects\/([^/]+)\/name\/([^/?]+)\//
 
 export default function EnterApp() {
   const w = useWords(words)
   const path = new URLSearchParams(location.search).get('path') ?? ''
-  const [, kind, project, name] = APP.exec(path) ?? []
+  const [, plural, project, name] = APP.exec(path) ?? []
   const [opening, setOpening] = useState(() => document.querySelector('meta[name="danlu-typed"]') !== null)
   const [problem, setProblem] = useState<string>()
   const open = useCallback(async () => {
@@ -31,7 +30,7 @@ export default function EnterApp() {
     if (opening) void open()
     // eslint-disable-next-line react-hooks/exhaustive-deps -- once: what opens later, the button opens
   }, [])
-  const app = `${KINDS[kind as keyof typeof KINDS] ?? ''} ${name ?? ''}`.trim()
+  const app = `${kindOfPlural(plural)?.kind ?? ''} ${name ?? ''}`.trim()
   const title = w('openQuestion', { app })
   useEffect(() => {
     document.title = title

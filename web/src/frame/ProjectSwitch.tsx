@@ -2,7 +2,7 @@ import { ProjectOutlined } from '@ant-design/icons'
 import { Button, Input, List, Tag } from 'antd'
 import { useState } from 'react'
 import { useWords } from '../i18n'
-import { DropPanel } from '../ui/DropPanel'
+import { DropPanel } from '../ui/popup/DropPanel'
 import { useProjects } from './project'
 import { words } from './words'
 

@@ -3,15 +3,18 @@ import { Input, Tag, type InputRef } from 'antd'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useNavigate } from 'react-router-dom'
 import { useText, useWords } from '../i18n'
-import { JOB_KINDS, KINDS, kindNamed, useLists, type KubeObject } from '../kube'
-import { Dialog } from '../ui/Dialog'
+import { KINDS, kindNamed, useLists, type KubeObject } from '../kube'
+import { Dialog } from '../ui/popup/Dialog'
 import { pathOf } from '../ui/paths'
 import { focusContent } from './content'
+import { ENTRIES, entriesOf, type MenuEntry } from './pages'
 import { words } from './words'
 
-const SEARCHED = [...JOB_KINDS, KINDS.Notebook, KINDS.TensorBoard, KINDS.PersistentVolumeClaim, KINDS.Pod, KINDS.Secret, KINDS.ConfigMap]
-const CLUSTER = [KINDS.Node, KINDS.Queue, KINDS.Namespace]
-const PAGES = ['overview', 'volumes', 'notebooks', 'jobs', 'tensorboards', 'pods', 'secrets', 'configmaps', 'nodes', 'queues', 'projects'] as const
+const kindsOf = (entry: MenuEntry) => (entry.search === false ? [] : entry.kinds)
+const OWN = ENTRIES.filter((entry) => entry.section !== 'cluster').flatMap(kindsOf)
+const CLUSTER = [...entriesOf('cluster').flatMap(kindsOf), KINDS.Namespace]
+const OVERVIEW = { key: 'overview', title: words.overview }
+const LISTS = (['storage', 'building', 'auxiliary', 'cluster'] as const).flatMap(entriesOf)
 const SHOWN = 30
 
 interface Hit {
@@ -25,19 +28,16 @@ export default function Search({ namespace, onClose }: { namespace: string; onCl
   const w = useWords(words)
   const t = useText()
   const navigate = useNavigate()
-  const own = useLists(SEARCHED, { namespace })
+  const own = useLists(OWN, { namespace })
   const cluster = useLists(CLUSTER)
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const input = useRef<InputRef>(null)
   const hits = useMemo<Hit[]>(() => {
     const wanted = text.trim().toLowerCase()
-    const pages = PAGES.filter((page) => !wanted || w(page).toLowerCase().includes(wanted) || page.includes(wanted)).map((page) => ({
-      key: `page/${page}`,
-      label: w(page),
-      tag: w('page'),
-      to: `/build/${namespace}/${page}`,
-    }))
+    const pages = [OVERVIEW, ...LISTS]
+      .filter(({ key, title }) => !wanted || t(title).toLowerCase().includes(wanted) || key.includes(wanted))
+      .map(({ key, title }) => ({ key: `page/${key}`, label: t(title), tag: w('page'), to: `/build/${namespace}/${key}` }))
     if (!wanted) return pages
     const found: Hit[] = []
     const look = (object: KubeObject): void => {

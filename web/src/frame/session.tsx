@@ -1,7 +1,7 @@
 /** Who is signed in, for all pages; leads to the sign-in page and back. */
 import { Button, Result } from 'antd'
 import { createContext, lazy, Suspense, useCallback, useContext, useEffect, useRef, useState, type ReactNode } from 'react'
-import { forgetAll, messageOf, onProofChanged, onSignedOut, readSession, SignedOut, signOut, type Session, type SignInWay } from '../kube'
+import { forgetAll, messageOf, onProofChanged, onSignedOut, readSession, SignedOut, signOut, type Session, type SignInWay, Unreachable } from '../kube'
 import { useWords } from '../i18n'
 import { arrive, broughtLink } from './arriving'
 import { Waiting } from './Waiting'
@@ -27,6 +27,7 @@ type State = { session: Session } | { ways: SignInWay[]; expired: boolean; probl
 export function SessionProvider({ children }: { children: ReactNode }) {
   const w = useWords(words)
   const [state, setState] = useState<State>()
+  const [round, setRound] = useState(0)
   const signedIn = useRef(false)
   const load = useCallback(async (expired = false, problem?: string) => {
     try {
@@ -50,26 +51,33 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     }
     // eslint-disable-next-line react-hooks/exhaustive-deps -- once, in the language of the beginning
   }, [load])
+  /** The pages go before the session is asked for: what they watch ends with it, and they begin anew with the next. */
+  const again = useCallback(
+    (expired = false) => {
+      forgetAll()
+      setState(undefined)
+      setRound((before) => before + 1) // also where the answer comes before anything is drawn
+      void load(expired)
+    },
+    [load],
+  )
   useEffect(() => {
     void begin()
     onSignedOut(() => {
       // A wrong token is refused in the same way; who never was signed in has lost nothing.
       if (!signedIn.current) return
-      forgetAll()
-      void load(true)
+      signedIn.current = false // several requests are refused at once
+      again(true)
     })
-    onProofChanged(() => {
-      forgetAll()
-      void load()
-    })
-  }, [begin, load])
+    onProofChanged(() => again())
+  }, [begin, again])
 
   if (state === undefined) return <Waiting for={w('connecting')} height="60vh" />
   if ('error' in state) {
     return (
       <Result
         status="warning"
-        title={w('serverGone', { message: messageOf(state.error) })}
+        title={state.error instanceof Unreachable ? w('serverSilent') : w('serverGone', { message: messageOf(state.error) })}
         extra={<Button onClick={() => void load()}>{w('retry')}</Button>}
       />
     )
@@ -81,11 +89,6 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       </Suspense>
     )
   }
-  const leave = (): void => {
-    void signOut().finally(() => {
-      forgetAll()
-      void load()
-    })
-  }
-  return <Context.Provider value={{ session: state.session, leave }}>{children}</Context.Provider>
+  const leave = (): void => void signOut().finally(() => again())
+  return <Context.Provider key={round} value={{ session: state.session, leave }}>{children}</Context.Provider>
 }

@@ -1,28 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { errorsByField, KubeError } from './errors'
+import { KubeError, messageOf, Unreachable, wholeMessageOf } from './errors'
 
-const refused = (message: string, causes: { field?: string; message: string }[] = [], reason = 'Forbidden') => errorsByField(new KubeError(403, reason, message, causes))
-
-describe('errors by field', () => {
-  it('take the fields that the server names', () => {
-    const causes = [
-      { field: 'spec.replicaSpecs[0].replicas', message: 'Invalid value' },
-      { field: '<nil>', message: "Invalid value: a job's name is part of host names: …" },
-      { field: '<nil>', message: 'some validation rules were not checked because the object was invalid' },
-    ]
-    expect(refused('invalid', causes, 'Invalid')).toEqual({ 'spec.replicaSpecs.0.replicas': ['Invalid value'], 'metadata.name': ["Invalid value: a job's name is part of host names: …"] })
+describe('what is shown of an error', () => {
+  it('has no code for programs, which the whole message keeps', () => {
+    const error = new KubeError(422, 'Invalid', 'resumeSpecs cannot be changed [DL-RESUME-FIXED]')
+    expect(messageOf(error)).toBe('resumeSpecs cannot be changed')
+    expect(wholeMessageOf(error)).toBe(error.message)
+    expect(messageOf(new Unreachable())).toBe('the server does not answer')
+    expect(messageOf(new Error('an array [a b]'))).toBe('an array [a b]')
   })
-
-  it('find the field of a cause that names none', () => {
-    expect(refused('denied', [{ message: 'R001: namespace default may not use queue vip: …' }])).toEqual({ '*.t9kScheduler': ['R001: namespace default may not use queue vip: …'] })
-  })
-
-  it.each([
-    ['jobs "x" already exists', 'AlreadyExists', ['metadata.name']],
-    ['x: strict decoding error: unknown field "spec.foo", unknown field "spec.replicaSpecs[0].bar"', 'BadRequest', ['spec.foo', 'spec.replicaSpecs.0.bar']],
-    ['pvc "big" is forbidden: exceeded quota: q, requested: requests.storage=5Gi, used: requests.storage=0, limited: requests.storage=2Gi', 'Forbidden', ['*.resources.requests.storage']],
-    ['pods "a" is forbidden: failed quota: q: must specify limits.memory for: a; requests.cpu for: a', 'Forbidden', ['*.resources.limits.memory', '*.resources.requests.cpu']],
-    ['denied request: R001: namespace default may not use queue vip: …', 'Forbidden', ['*.t9kScheduler']],
-    ['something else', 'Forbidden', ['']],
-  ])('%s', (message, reason, fields) => expect(Object.keys(refused(message, [], reason))).toEqual(fields))
 })

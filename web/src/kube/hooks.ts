@@ -67,6 +67,12 @@ export function useList(kind: Kind, options: ListOptions = {}): Listed {
   return { items, loading: snapshot.loading, partial: snapshot.partial, error: snapshot.error }
 }
 
+/** Lists of several kinds, one after the other. */
+export function useEachList(wanted: readonly { kind: Kind; namespace?: string | undefined }[]): readonly Listed[] {
+  const snapshots = useSnapshots(wanted.map(({ kind, namespace }) => ({ kind, selection: { namespace } })))
+  return useMemo(() => snapshots.map(({ list, ...rest }) => ({ ...rest, items: [...list.items.values()] })), [snapshots])
+}
+
 /** Lists of several kinds as one; a kind the server does not serve is left out. */
 export function useLists(kinds: readonly Kind[], options: ListOptions = {}): Listed {
   const { enabled = true, ...selection } = options

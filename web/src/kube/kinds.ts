@@ -1,5 +1,6 @@
-/** The kinds the console knows: where they are served, and what people call them. */
+/** The kinds the console knows: where they are served, and what people call them. The platform's own say so in their folders. */
 import type { Text } from '../i18n/words'
+import { DESCRIPTIONS } from '../kinds/description'
 
 export interface Kind {
   readonly kind: string
@@ -17,21 +18,8 @@ const kind = (apiVersion: string, name: string, plural: string, zh: string, en: 
   words: { zh, en },
 })
 
-const BATCH = 'batch.tensorstack.dev/v1beta1'
-const TENSORSTACK = 'tensorstack.dev/v1beta1'
-const SCHEDULER = 'scheduler.tensorstack.dev/v1beta1'
-
+/** Kubernetes' own. */
 export const KINDS = {
-  PyTorchTrainingJob: kind(BATCH, 'PyTorchTrainingJob', 'pytorchtrainingjobs', 'PyTorchTrainingJob', 'PyTorchTrainingJob'),
-  TensorFlowTrainingJob: kind(BATCH, 'TensorFlowTrainingJob', 'tensorflowtrainingjobs', 'TensorFlowTrainingJob', 'TensorFlowTrainingJob'),
-  TensorFlowJob: kind(BATCH, 'TensorFlowJob', 'tensorflowjobs', 'TensorFlowJob', 'TensorFlowJob'),
-  PyTorchJob: kind('kubeflow.org/v1', 'PyTorchJob', 'pytorchjobs', 'PyTorchJob', 'PyTorchJob'),
-  TFJob: kind('kubeflow.org/v1', 'TFJob', 'tfjobs', 'TFJob', 'TFJob'),
-  Notebook: kind(TENSORSTACK, 'Notebook', 'notebooks', 'Notebook', 'Notebook'),
-  TensorBoard: kind(TENSORSTACK, 'TensorBoard', 'tensorboards', 'TensorBoard', 'TensorBoard'),
-  Project: kind(TENSORSTACK, 'Project', 'projects', '项目', 'Project'),
-  Queue: kind(SCHEDULER, 'Queue', 'queues', '队列', 'Queue'),
-  PodGroup: kind(SCHEDULER, 'PodGroup', 'podgroups', 'PodGroup', 'PodGroup'),
   Pod: kind('v1', 'Pod', 'pods', 'Pod', 'Pod'),
   PersistentVolumeClaim: kind('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims', '持久卷', 'PersistentVolumeClaim'),
   PersistentVolume: kind('v1', 'PersistentVolume', 'persistentvolumes', '持久卷 (PV)', 'PersistentVolume', false),
@@ -48,19 +36,21 @@ export const KINDS = {
   StatefulSet: kind('apps/v1', 'StatefulSet', 'statefulsets', 'StatefulSet', 'StatefulSet'),
 } as const satisfies Record<string, Kind>
 
-/** The training jobs, in the order of the 创建 Job menu. TensorFlowJob is a misnomer of early documents and kept readable. */
-export const JOB_KINDS: readonly Kind[] = [
-  KINDS.PyTorchTrainingJob,
-  KINDS.TensorFlowTrainingJob,
-  KINDS.PyTorchJob,
-  KINDS.TFJob,
-  KINDS.TensorFlowJob,
-]
+/** The platform's own, by name. */
+export const PLATFORM: ReadonlyMap<string, Kind> = new Map(
+  DESCRIPTIONS.map((each) => [each.kind, { kind: each.kind, apiVersion: each.apiVersion, plural: each.plural, namespaced: each.namespaced ?? true, words: each.name }]),
+)
+
+/** For parts that cannot do without a kind of the platform: the choice of a queue, the list of projects. */
+export function platformKind(name: string): Kind {
+  const found = PLATFORM.get(name)
+  if (!found) throw new Error(`src/danlu/kinds has no ${name}`)
+  return found
+}
+
+const KNOWN: readonly Kind[] = [...PLATFORM.values(), ...Object.values<Kind>(KINDS)]
+
+export const kindOfPlural = (plural: string | undefined): Kind | undefined => KNOWN.find((known) => known.plural === plural)
 
 export const kindNamed = (name: string | undefined, apiVersion?: string): Kind | undefined =>
-  Object.values<Kind>(KINDS).find(
-    (known) => known.kind === name && (apiVersion === undefined || known.apiVersion === apiVersion),
-  )
-
-export const kindOfPlural = (plural: string | undefined): Kind | undefined =>
-  Object.values<Kind>(KINDS).find((known) => known.plural === plural)
+  KNOWN.find((known) => known.kind === name && (apiVersion === undefined || known.apiVersion === apiVersion))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { KINDS } from './kinds'
+import { KINDS, platformKind } from './kinds'
 import { collectionPath, objectPath, selectionPath, withQuery } from './paths'
 
 describe('addresses', () => {
@@ -7,7 +7,7 @@ describe('addresses', () => {
     expect(collectionPath(KINDS.Pod, 'demo')).toBe('/k8s/api/v1/namespaces/demo/pods')
     expect(collectionPath(KINDS.Pod)).toBe('/k8s/api/v1/pods')
     expect(collectionPath(KINDS.Node, 'demo')).toBe('/k8s/api/v1/nodes')
-    expect(objectPath(KINDS.Notebook, 'demo', 'mnist')).toBe('/k8s/apis/tensorstack.dev/v1beta1/namespaces/demo/notebooks/mnist')
+    expect(objectPath(platformKind('Notebook'), 'demo', 'mnist')).toBe('/k8s/apis/tensorstack.dev/v1beta1/namespaces/demo/notebooks/mnist')
   })
 
   it('add queries to queries', () => {

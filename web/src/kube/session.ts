@@ -1,6 +1,7 @@
 /** Who is signed in, and how one signs in. */
-import { KubeError } from './errors'
+import { KubeError, Unreachable } from './errors'
 import { requestJson } from './http'
+import type { KubeObject } from './types'
 import { forgetProof, keepProof, leaveWithProof, newProof, proof, PROOF_HEADER, returnWithProof } from './proof'
 
 export interface Session {
@@ -18,7 +19,9 @@ export type SignInWay = 'token' | 'oidc'
 /** The session, or the ways to sign in. */
 export async function readSession(): Promise<Session | SignInWay[]> {
   const headers = { Accept: 'application/json', [PROOF_HEADER]: proof() }
-  const response = await fetch('/console/session', { credentials: 'same-origin', redirect: 'error', headers })
+  const response = await fetch('/console/session', { credentials: 'same-origin', redirect: 'error', headers }).catch(() => {
+    throw new Unreachable()
+  })
   const body = (await response.json().catch(() => ({}))) as Partial<Session>
   if (response.status === 401) return body.signIn ?? ['token']
   if (!response.ok) throw new KubeError(response.status, response.statusText, (body as { message?: string }).message ?? `HTTP ${response.status}`)
@@ -57,11 +60,17 @@ export async function finishOidc(brought: Record<string, string>): Promise<strin
   return next
 }
 
-export type AppKind = 'notebook' | 'tensorboard' | 'service'
-
-/** The address of a notebook, TensorBoard or service for a new tab. */
-export const openApp = (namespace: string, kind: AppKind, name: string): Promise<{ url: string }> =>
+/** The address of an object's page, or a service's, for a new tab; the kind as it is typed after `kubectl get`. */
+export const openApp = (namespace: string, kind: string, name: string): Promise<{ url: string }> =>
   requestJson('/console/apps/open', { method: 'POST', body: { namespace, kind, name } })
 
 /** The same of a path below the apps' origin. */
 export const openAppAt = (path: string): Promise<{ url: string }> => requestJson('/console/apps/open', { method: 'POST', body: { path } })
+
+/** What danlu.diagnose makes of an object and what is known around it: causes, the worst first. */
+export const explainObject = async <Cause>(known: Record<string, KubeObject | readonly KubeObject[]>, signal?: AbortSignal): Promise<readonly Cause[]> =>
+  (await requestJson<{ causes: Cause[] }>('/console/explain', { method: 'POST', body: known, signal })).causes
+
+/** The same of several, for lists: the causes of each, in order. */
+export const explainEach = async <Cause>(known: Record<string, readonly KubeObject[]>): Promise<readonly (readonly Cause[])[]> =>
+  (await requestJson<{ each: Cause[][] }>('/console/explain', { method: 'POST', body: known })).each

@@ -37,7 +37,7 @@ export function acquire(kind: Kind, selection: Selection): () => void {
     if (shared.users > 0) return
     shared.ending = setTimeout(() => {
       shared.watcher.stop()
-      watchers.delete(path)
+      if (watchers.get(path) === shared) watchers.delete(path) // else it was forgotten, and another has its place
     }, KEEP_MS)
   }
 }

@@ -35,6 +35,8 @@ export interface Condition {
   status: 'True' | 'False' | 'Unknown'
   reason?: string
   message?: string
+  /** what the message says, for programs: codes of danlu.diagnose */
+  causes?: { code: string; params?: Record<string, string | number>; lines?: number }[]
   lastTransitionTime?: string
   lastUpdateTime?: string
   lastProbeTime?: string

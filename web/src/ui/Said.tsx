@@ -2,6 +2,7 @@
 import { Checkbox } from 'antd'
 import { useState } from 'react'
 import { useLanguage, useWords } from '../i18n'
+import type { Cause } from '../why/table'
 import { useSaid } from '../why/useSaid'
 import { words } from './words'
 
@@ -27,8 +28,8 @@ export function ConditionType({ type }: { type: string }) {
   )
 }
 
-export function SaidMessage({ message, original, after = '' }: { message: string; original: boolean; after?: string }) {
-  const said = useSaid().message(message)
+export function SaidMessage({ message, causes = [], original, after = '' }: { message: string; causes?: readonly Cause[]; original: boolean; after?: string }) {
+  const said = useSaid().stored(message, causes)
   return (
     <span className="break" style={{ display: 'block', minWidth: 200, maxWidth: 560 }} title={said === message ? undefined : message}>
       {said}

@@ -1,57 +1,56 @@
-/** 打开 | 暂停, or 恢复: what a notebook and a TensorBoard can be told. */
+/** 打开 | 暂停, or 恢复: what a program that is served in a browser can be told. */
 import { App, Button } from 'antd'
 import { useState } from 'react'
 import { useWords } from '../i18n'
-import { field, isTrue, messageOf, patchObject, type AppKind, type Kind, type KubeObject } from '../kube'
+import type { ActionSpec } from '../kinds/description'
+import { field, isTrue, patchObject, type Kind, type KubeObject } from '../kube'
+import { useSaid } from '../why/useSaid'
 import { useOpenApp } from './useOpenApp'
 import { words } from './words'
 
-/** The name of the pod that serves it now. */
-export const servingPod = (object: KubeObject): string | undefined => field(object, 'status.pod.reference.name') || undefined
+const look = (small: boolean) => (small ? ({ type: 'link', size: 'small', style: { paddingInline: 4 } } as const) : ({} as const))
 
-const isSuspended = (object: KubeObject): boolean => field(object, 'spec.suspend') === true || field(object, 'spec.runMode') === 'paused'
-
-export interface ServedButtonsProps {
-  kind: Kind
-  app: AppKind
-  object: KubeObject
-  /** in a table: links; on a page: buttons */
-  small?: boolean
-}
-
-export function ServedButtons({ kind, app, object, small = false }: ServedButtonsProps) {
+function useBusy(): [boolean, (work: () => Promise<unknown>) => Promise<void>] {
   const w = useWords(words)
-  const open = useOpenApp()
+  const said = useSaid()
   const { notification } = App.useApp()
   const [busy, setBusy] = useState(false)
-  const { name, namespace = '' } = object.metadata
-  const suspended = isSuspended(object)
   const run = async (work: () => Promise<unknown>): Promise<void> => {
     setBusy(true)
     try {
       await work()
     } catch (error) {
-      notification.error({ message: w('actionFailed', { message: messageOf(error) }) })
+      notification.error({ message: w('actionFailed', { message: said.error(error) }) })
     } finally {
       setBusy(false)
     }
   }
-  // `runMode` is the older spelling; a merge patch with null takes it away.
-  const suspend = (suspended: boolean): Promise<unknown> =>
-    run(() => patchObject(kind, namespace, name, { spec: { suspend: suspended, ...(field(object, 'spec.runMode') ? { runMode: null } : {}) } }))
-  const look = small ? ({ type: 'link', size: 'small', style: { paddingInline: 4 } } as const) : ({} as const)
-  // One button for both ways, so that it keeps focus while its word changes.
+  return [busy, run]
+}
+
+/** Not there while it is suspended, not to be pressed until it answers. */
+export function OpenButton({ object, kind, spec, small = false }: { object: KubeObject; kind: Kind; spec: ActionSpec; small?: boolean }) {
+  const w = useWords(words)
+  const open = useOpenApp()
+  const [, run] = useBusy()
+  const { name, namespace = '' } = object.metadata
+  if (Object.entries(spec.unless ?? {}).some(([path, value]) => field(object, path) === value)) return null
+  return (
+    <Button {...look(small)} {...(small ? {} : { type: 'primary' as const })} disabled={!isTrue(object, 'Ready')} onClick={() => void run(() => open(namespace, kind.kind.toLowerCase(), name))} aria-label={`${w('open')} ${name}`}>
+      {w('open')}
+    </Button>
+  )
+}
+
+/** One button for both ways, so that it keeps focus while its word changes. */
+export function SuspendButton({ object, kind, suspended, patch, small = false }: { object: KubeObject; kind: Kind; suspended: boolean; patch: (on: boolean) => object; small?: boolean }) {
+  const w = useWords(words)
+  const [busy, run] = useBusy()
+  const { name, namespace = '' } = object.metadata
   const toggle = w(suspended ? 'resume' : 'suspend')
   return (
-    <>
-      {!suspended && (
-        <Button {...look} {...(small ? {} : { type: 'primary' as const })} disabled={!isTrue(object, 'Ready')} onClick={() => void run(() => open(namespace, app, name))} aria-label={`${w('open')} ${name}`}>
-          {w('open')}
-        </Button>
-      )}
-      <Button {...look} loading={busy} onClick={() => void suspend(!suspended)} aria-label={`${toggle} ${name}`}>
-        {toggle}
-      </Button>
-    </>
+    <Button {...look(small)} loading={busy} onClick={() => void run(() => patchObject(kind, namespace, name, patch(!suspended)))} aria-label={`${toggle} ${name}`}>
+      {toggle}
+    </Button>
   )
 }

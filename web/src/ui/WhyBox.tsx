@@ -4,13 +4,14 @@ import { useQuery } from '@tanstack/react-query'
 import { useText, useWords } from '../i18n'
 import { readLog, type KubeObject } from '../kube'
 import { useSaid } from '../why/useSaid'
-import { why, type Why } from '../why/why'
+import { useCauses } from '../why/useCauses'
+import { sayAll, type Why } from '../why/why'
 import { words } from './words'
 
 const TAIL = 12
 
 export function WhyBox({ object, pods, events, claims }: { object: KubeObject; pods?: readonly KubeObject[]; events?: readonly KubeObject[]; claims?: readonly KubeObject[] }) {
-  const answer = why(object, pods, events, claims)
+  const answer = sayAll(useCauses(object, pods, events, claims))
   return answer ? <Explained answer={answer} namespace={object.metadata.namespace ?? ''} /> : null
 }
 
@@ -32,7 +33,7 @@ function Explained({ answer, namespace }: { answer: Why; namespace: string }) {
       </span>
       <div className="grow">
         <div className="break"><strong>{w('why')}:</strong> {t(answer.cause, parameters)}</div>
-        <div className="break"><strong>{w('nextStep')}:</strong> {t(answer.nextStep, parameters)}</div>
+        {t(answer.nextStep) && <div className="break"><strong>{w('nextStep')}:</strong> {t(answer.nextStep, parameters)}</div>}
         {tail.data && (
           <>
             <div className="quiet" style={{ marginTop: 6 }}>{w('lastLines')} ({log!.pod})</div>

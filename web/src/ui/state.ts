@@ -1,16 +1,23 @@
 /** The state of an object in the words of the documents, with its reason. Pure. */
-import { conditionOf, conditionsOf, field, isTrue, type KubeObject } from '../kube'
+import type { Text } from '../i18n/words'
+import { describe, type CaseSpec, type Description, type StateSpec, type Tone } from '../kinds/description'
+import { conditionOf, conditionsOf, field, isTrue, type Condition, type KubeObject } from '../kube'
 
-export type Tone = 'good' | 'busy' | 'waiting' | 'bad' | 'quiet'
+export type { Tone } from '../kinds/description'
 
 export interface State {
   /** Running, Succeeded, Failed, …: the same word in both languages, as the documents have it */
   word: string
+  /** where it is not the same in both; `word` is the English one */
+  text?: Text
   tone: Tone
   reason?: string | undefined
   message?: string | undefined
+  /** the console's own words for the reason */
+  because?: Text
 }
 
+/** Of Kubernetes' own kinds. The platform's say in their folders what their states look like. */
 const TONES: Record<string, Tone> = {
   Running: 'busy',
   Ready: 'good',
@@ -50,21 +57,12 @@ export function stateOf(object: KubeObject): State {
 }
 
 function byKind(object: KubeObject): State {
-  switch (object.kind) {
-    case 'Pod':
-      return podState(object)
-    case 'Node':
-      return nodeState(object)
-    case 'PyTorchJob':
-    case 'TFJob':
-      return jobWords(kubeflowState(object))
-    case 'PyTorchTrainingJob':
-    case 'TensorFlowTrainingJob':
-    case 'TensorFlowJob':
-      return jobWords(phaseState(object))
-    default:
-      return phaseState(object)
-  }
+  if (object.kind === 'Pod') return podState(object)
+  if (object.kind === 'Node') return nodeState(object)
+  const said = describe(object.kind)
+  if (said?.cases) return caseState(object, said.cases)
+  const state = said?.conditions ? conditionState(object, said) : phaseState(object)
+  return said ? inItsWords(state, said) : state
 }
 
 const make = (word: string, reason?: string, message?: string): State => ({ word, tone: toneOf(word), reason: reason || undefined, message: message || undefined })
@@ -82,22 +80,38 @@ function phaseState(object: KubeObject): State {
   return make(phase)
 }
 
-/** Kubeflow's jobs have conditions and no phase. */
-function kubeflowState(object: KubeObject): State {
-  for (const word of ['Failed', 'Succeeded', 'Suspended', 'Restarting', 'Running', 'Created']) {
-    if (isTrue(object, word)) {
-      const condition = conditionOf(object, word)
-      return make(word, word === 'Running' || word === 'Succeeded' ? undefined : condition?.reason, word === 'Failed' || word === 'Restarting' ? condition?.message : undefined)
-    }
+const stateSpec = (said: Description, word: string): StateSpec | undefined => {
+  const found = said.states?.[word]
+  return typeof found === 'string' ? { tone: found } : found
+}
+
+/** The first condition that is true, of those that the kind names; the strongest stands first. */
+function conditionState(object: KubeObject, said: Description): State {
+  for (const word of Object.keys(said.states ?? {})) {
+    if (!isTrue(object, word)) continue
+    const condition = conditionOf(object, word)
+    const { tone, said: told } = stateSpec(said, word)!
+    return make(word, tone === 'good' || tone === 'busy' ? undefined : condition?.reason, told ? condition?.message : undefined)
   }
   return make('Pending')
 }
 
-/** Jobs end as Done or Error in the documents; the phase that kubectl shows stands beside it as the reason. */
-function jobWords(state: State): State {
-  if (state.word === 'Succeeded') return { ...state, word: 'Done', reason: 'Succeeded' }
-  if (state.word === 'Failed') return { ...state, word: 'Error', reason: 'Failed' }
-  return state
+/** Jobs end as Done or Error in the documents; the word that kubectl shows stands beside it as the reason. */
+function inItsWords(state: State, said: Description): State {
+  const own = stateSpec(said, state.word)
+  if (!own) return state
+  return { ...state, tone: own.tone, ...(own.word ? { word: own.word, reason: state.word } : {}) }
+}
+
+function caseState(object: KubeObject, cases: readonly CaseSpec[]): State {
+  const holds = (each: CaseSpec): boolean => {
+    const value: unknown = each.condition ? conditionOf(object, each.condition)?.status : field(object, each.path ?? '')
+    return 'is' in each ? value === each.is : 'not' in each ? value !== each.not : true
+  }
+  const found = cases.find(holds)
+  if (!found) return make('Unknown')
+  const condition = found.tone !== 'good' && found.condition ? conditionOf(object, found.condition) : undefined
+  return { word: found.word.en, text: found.word, tone: found.tone, reason: condition?.reason || undefined, message: condition?.message || undefined, ...(found.reason ? { because: found.reason } : {}) }
 }
 
 interface ContainerStatus {
@@ -113,20 +127,21 @@ export const containerStatuses = (pod: KubeObject): ContainerStatus[] => [
   ...((field(pod, 'status.containerStatuses') as ContainerStatus[] | undefined) ?? []),
 ]
 
+/** The word that kubectl shows as a pod's STATUS. Why it is so is not worked out here: `usePodCauses`. */
 function podState(pod: KubeObject): State {
   const phase: string = field(pod, 'status.phase') ?? 'Pending'
-  for (const { name, state } of containerStatuses(pod)) {
-    const waiting = state?.waiting
-    if (waiting?.reason && !['ContainerCreating', 'PodInitializing'].includes(waiting.reason)) return { ...make(waiting.reason, undefined, waiting.message), tone: 'bad' }
-    const ended = state?.terminated
-    if (ended && ended.exitCode !== 0 && phase !== 'Succeeded') return make('Failed', ended.reason ?? 'Error', ended.message ?? `${name}: exit code ${ended.exitCode}`)
+  for (const { state } of containerStatuses(pod)) {
+    const waiting = state?.waiting?.reason
+    if (waiting && !['ContainerCreating', 'PodInitializing'].includes(waiting)) return { ...make(waiting), tone: 'bad' }
+    if (state?.terminated && state.terminated.exitCode !== 0 && phase !== 'Succeeded') return make('Failed', state.terminated.reason ?? 'Error')
   }
-  if (phase === 'Failed') return make('Failed', field(pod, 'status.reason'), field(pod, 'status.message'))
-  if (phase === 'Pending') {
-    const scheduled = conditionOf(pod, 'PodScheduled')
-    if (scheduled?.status === 'False') return make('Pending', scheduled.reason, scheduled.message)
-  }
-  return make(phase, field(pod, 'status.reason'), field(pod, 'status.message'))
+  return make(phase, field(pod, 'status.reason') ?? (phase === 'Pending' ? unplaced(pod)?.reason : undefined))
+}
+
+/** What the scheduler said of it, as long as it has no node. */
+export function unplaced(pod: KubeObject): Condition | undefined {
+  const scheduled = conditionOf(pod, 'PodScheduled')
+  return scheduled?.status === 'False' ? scheduled : undefined
 }
 
 function nodeState(node: KubeObject): State {

@@ -2,7 +2,8 @@
 import { App } from 'antd'
 import { useCallback } from 'react'
 import { useText, useWords } from '../i18n'
-import { deleteObject, findKind, messageOf, type KubeObject } from '../kube'
+import { deleteObject, findKind, type KubeObject } from '../kube'
+import { useSaid } from '../why/useSaid'
 import { words } from './words'
 
 export interface Deleting {
@@ -16,6 +17,7 @@ export interface Deleting {
 export function useDelete(): (objects: readonly KubeObject[], deleting?: Deleting) => void {
   const { modal, message, notification } = App.useApp()
   const w = useWords(words)
+  const said = useSaid()
   const t = useText()
   return useCallback(
     (objects, { consequences, refused, onDeleted } = {}) => {
@@ -52,7 +54,7 @@ export function useDelete(): (objects: readonly KubeObject[], deleting?: Deletin
                   if (kindOf) await deleteObject(kindOf, object.metadata.namespace, object.metadata.name, object.metadata.uid)
                   done++
                 } catch (error) {
-                  notification.error({ message: w('deleteFailed', { name: object.metadata.name, message: messageOf(error) }) })
+                  notification.error({ message: w('deleteFailed', { name: object.metadata.name, message: said.error(error) }) })
                 }
               }
             }
@@ -65,6 +67,6 @@ export function useDelete(): (objects: readonly KubeObject[], deleting?: Deletin
         })
       })
     },
-    [modal, message, notification, w, t],
+    [modal, message, notification, w, t, said],
   )
 }

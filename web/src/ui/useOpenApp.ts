@@ -1,12 +1,14 @@
-/** Opens a notebook, TensorBoard or service in a new tab. */
+/** Opens the page that an object serves in a new tab. */
 import { App } from 'antd'
 import { useCallback } from 'react'
 import { useWords } from '../i18n'
-import { messageOf, openApp, type AppKind } from '../kube'
+import { openApp } from '../kube'
+import { useSaid } from '../why/useSaid'
 import { words } from './words'
 
-export function useOpenApp(): (namespace: string, kind: AppKind, name: string) => Promise<void> {
+export function useOpenApp(): (namespace: string, kind: string, name: string) => Promise<void> {
   const w = useWords(words)
+  const said = useSaid()
   const { notification } = App.useApp()
   return useCallback(
     async (namespace, kind, name) => {
@@ -20,9 +22,9 @@ export function useOpenApp(): (namespace: string, kind: AppKind, name: string) =
         } else location.href = url
       } catch (error) {
         tab?.close()
-        notification.error({ message: w('openFailed', { message: messageOf(error) }) })
+        notification.error({ message: w('openFailed', { message: said.error(error) }) })
       }
     },
-    [notification, w],
+    [notification, w, said],
   )
 }

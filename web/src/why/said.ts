@@ -1,38 +1,39 @@
-/** What a cluster said in English, said in another language as far as it is known. Pure. */
+/** What components of Kubernetes said in English, in Chinese as far as it is known. Pure. */
+
+import { contract } from './table'
 
 export interface Table {
   /** by the word that stands for a cause: FailedScheduling */
   readonly reasons: Readonly<Record<string, string>>
   /** tried in order; `$1` is what was found, `@1` is that said again, `@&` the whole text as a reason */
-  readonly rules: readonly (readonly [pattern: RegExp, words: string])[]
+  readonly sentences: readonly (readonly [pattern: RegExp, words: string])[]
 }
 
-/** Kubeflow's reasons begin with the kind: PyTorchJobCreated. */
-const PREFIX = /^(?:PyTorchJob|TFJob)(?=[A-Z])/
+/** As it is in src/danlu/diagnose/tables/chinese.json. */
+export const tableOf = (read: { reasons: Record<string, string>; sentences: string[][] }): Table => ({
+  reasons: read.reasons,
+  sentences: read.sentences.map(([pattern, words]) => [new RegExp(pattern!), words!]),
+})
 
-const ENDED = /^Pod [\w.-]+ (?:ended with exit code|failed)/
-
-/** undefined: it is not known. */
-export const sayReason = (reason: string, table: Table): string | undefined => table.reasons[reason] ?? table.reasons[reason.replace(PREFIX, '')]
+/** undefined: it is not known. Kubeflow's begin with the kind: PyTorchJobCreated. */
+export const sayReason = (reason: string, table: Table): string | undefined => table.reasons[reason] ?? table.reasons[reason.split('Job').slice(1).join('Job')]
 
 /** undefined: it is not known. Lines after the first are a program's own and stay. */
 export function sayMessage(message: string, table: Table): string | undefined {
   const [first = '', ...rest] = message.split('\n')
-  const said = sayLine(first, table)
-  if (said === undefined) return undefined
-  const [second = '', ...others] = rest
-  // Kubeflow's jobs name the replica in a line of its own.
-  return [said, ...(ENDED.test(second) ? [sayLine(second, table) ?? second, ...others] : rest)].join('\n')
+  const said = first.length > contract.longest ? undefined : sayLine(first, table, contract.nestedMessages)
+  return said === undefined ? undefined : [said, ...rest].join('\n')
 }
 
-function sayLine(line: string, table: Table): string | undefined {
-  for (const [pattern, words] of table.rules) {
+/** `inner`: so many messages within the message. */
+function sayLine(line: string, table: Table, inner: number): string | undefined {
+  for (const [pattern, words] of table.sentences) {
     const found = pattern.exec(line)
     if (!found) continue
     const said = words.replace(/([$@])(\d|&)/g, (_, how: string, which: string) => {
       if (which === '&') return sayReason(line, table) ?? line
       const part = found[Number(which)] ?? ''
-      return how === '@' && part ? (sayLine(part, table) ?? part) : part
+      return how === '@' && part && inner ? (sayLine(part, table, inner - 1) ?? part) : part
     })
     return said.trimEnd()
   }

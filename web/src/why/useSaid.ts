@@ -2,12 +2,19 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react'
 import { useLanguage } from '../i18n'
 import type { Parameters } from '../i18n/words'
-import { sayMessage, sayReason, type Table } from './said'
+import { wholeMessageOf } from '../kube/errors'
+import { tailOf, withoutTail } from '../kube/tail'
+import { sayMessage, sayReason, tableOf, type Table } from './said'
+import { isKnown, sentence, stored, type Cause } from './table'
 
 export interface Said {
   /** as it is where nothing is known */
   reason: (reason: string) => string
   message: (message: string) => string
+  /** what was thrown, whoever refused or did not answer */
+  error: (error: unknown) => string
+  /** of a condition or an event that carries its causes */
+  stored: (message: string, causes: readonly Cause[]) => string
   /** those of a text: what a cluster said among them */
   parameters: (parameters: Parameters) => Parameters
 }
@@ -17,9 +24,9 @@ let coming: Promise<void> | undefined
 const listeners = new Set<() => void>()
 
 const load = (): Promise<void> =>
-  (coming ??= import('./chinese').then(
+  (coming ??= import('../../../src/danlu/diagnose/tables/chinese.json').then(
     (loaded) => {
-      table = loaded
+      table = tableOf(loaded.default)
       listeners.forEach((listener) => listener())
     },
     () => {
@@ -40,10 +47,17 @@ export function useSaid(): Said {
   }, [wanted])
   return useMemo(() => {
     const known = wanted ? loaded : undefined
-    const message = (text: string): string => (known && sayMessage(text, known)) || text
+    const message = (text: string): string => {
+      const tail = tailOf(text)
+      if (tail && isKnown(tail)) return wanted ? sentence(tail, 'zh') : withoutTail(text)
+      return (known && sayMessage(text, known)) || text
+    }
     return {
       reason: (reason) => (known && sayReason(reason, known)) || reason,
       message,
+      error: (error) => message(wholeMessageOf(error)),
+      // In English the message itself is right: it was written from the same table.
+      stored: (text, causes) => (wanted && stored(text, causes, 'zh', message)) || message(text),
       parameters: (parameters) => ('message' in parameters ? { ...parameters, message: message(String(parameters.message)) } : parameters),
     }
   }, [wanted, loaded])

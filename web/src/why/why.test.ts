@@ -1,97 +1,127 @@
 import { describe, expect, it } from 'vitest'
 import { fill } from '../i18n/words'
 import type { KubeObject } from '../kube/types'
-import { byMessage, why } from './why'
+import type { Cause } from './table'
+import { carried, byMessage, sayAll, storedCauses, why } from './why'
 
-const pod = (status: object, spec: object = {}): KubeObject => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, spec, status })
-const unplaced = (message: string): KubeObject => pod({ phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }] })
 const zh = (answer: ReturnType<typeof why>): string => (answer ? fill(answer.cause.zh, answer.parameters) : '')
 const en = (answer: ReturnType<typeof why>): string => (answer ? fill(answer.cause.en, answer.parameters) : '')
+const job = (phase: string, ...conditions: object[]): KubeObject => ({ kind: 'PyTorchTrainingJob', metadata: { name: 'j', uid: 'j' }, status: { phase, conditions } })
+const kubeflow = (...conditions: object[]): KubeObject => ({ kind: 'PyTorchJob', metadata: { name: 'j', uid: 'j' }, status: { conditions } })
 
-describe('why', () => {
-  it('has nothing to say of what runs', () => {
-    expect(why(pod({ phase: 'Running', containerStatuses: [{ name: 'c', state: { running: {} } }] }))).toBeUndefined()
+describe('why, in a list', () => {
+  it('has nothing to say of what runs or has succeeded', () => {
+    expect(why(job('Running'))).toBeUndefined()
+    expect(why(job('Succeeded'))).toBeUndefined()
+    expect(why(kubeflow({ type: 'Running', status: 'True' }))).toBeUndefined()
   })
 
-  it.each([
-    ['0/1 nodes are available: 1 Insufficient cpu.', 'No node has room'],
-    ['0/1 nodes are available: 1 Insufficient nvidia.com/gpu.', 'No node has the GPUs'],
-    ['persistentvolumeclaim "mnist" not found', 'Volume mnist does not exist'],
-    ['queue small is closed: it takes nothing new until it is opened again', 'The queue is closed'],
-    ['queue smal does not exist; there are: default, small', 'There is no such queue'],
-    ['namespace demo may not use queue small: its namespaceSelector does not select it', 'This project may not use'],
-    ['group mnist waits for quota of queue small: 2 nvidia.com/gpu asked at once, 1 of 4 left', 'The quota of the queue'],
-    ['0/1 nodes are available for all 3 pods of group g, and never will be as they are: 18 cpu asked at once, 16 exist.', 'will never do'],
-    ['group mnist waits for 2 more pods', 'Waits until all replicas'],
-    ["0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.", 'No node fits'],
-  ])('%s', (message, words) => expect(en(why(unplaced(message)))).toContain(words))
+  it('says of what is on its way that it is, and nothing of that once it runs', () => {
+    const waits = { type: 'Running', status: 'False', message: '1 of 2 pods are running.', causes: [{ code: 'DL-JOB-PODS-RUN', params: { running: 1, all: 2 } }] }
+    expect(zh(why(job('Pending', waits)))).toBe('2 个副本中有 1 个在运行')
+    expect(why(job('Pending', waits))?.failed).toBe(false)
+    expect(why(job('Running', waits))).toBeUndefined()
+  })
 
-  it('explains images in both languages', () => {
-    const answer = why(pod({ phase: 'Pending', containerStatuses: [{ name: 'c', image: 'nope:1', state: { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } } }] }))
-    expect(zh(answer)).toBe('无法取得镜像 nope:1：no such image')
+  it('says that a job runs in part, and what keeps the rest', () => {
+    const causes = [{ code: 'DL-PARTIAL', params: { running: 2, wanted: 4 } }, { code: 'DL-ROOM', params: { pod: 'j-2', asked: 'cpu 4', message: '0/1 nodes are available: 1 Insufficient cpu', more: 1 } }]
+    const partly = { message: 'x', causes }
+    for (const each of [job('Running', { type: 'Running', status: 'False', ...partly }), kubeflow({ type: 'Blocked', status: 'True', ...partly }, { type: 'Running', status: 'True' })]) {
+      expect(zh(why(each))).toBe('4 个副本中只有 2 个在运行，它们在等待其余的副本；j-2 在等待：目前没有节点放得下它（需要 cpu 4）：0/1 nodes are available: 1 Insufficient cpu（另有 1 个相同）')
+      expect(why(each)?.parameters.message).toBe('0/1 nodes are available: 1 Insufficient cpu')
+    }
+  })
+
+  it('says that memory ran out, and the limit, not what the program printed last', () => {
+    const became = { code: 'DL-JOB-IS-FAILED', params: { kind: 'PyTorchJob', name: 'j', count: 1, role: 'Master' } }
+    const causes = [became, { code: 'DL-OOM', params: { pod: 'j-0', container: 'pytorch', limit: '220Mi' }, lines: 1 }]
+    const answer = why(kubeflow({ type: 'Failed', status: 'True', message: 'x\nMiB 220', causes }))
+    expect(zh(answer)).toBe('j-0 的容器 pytorch 内存用尽，被系统终止（上限 220Mi）')
+    expect(answer?.nextStep.zh).toContain('提高内存上限')
+    expect(answer?.log).toEqual({ pod: 'j-0', container: 'pytorch', previous: false })
     expect(answer?.failed).toBe(true)
   })
 
-  it('tells out of memory from a crash, and names the log', () => {
-    const ended = (exitCode: number, reason: string) =>
-      why(pod({ phase: 'Failed', containerStatuses: [{ name: 'c', state: { terminated: { exitCode, reason } } }] }))
-    expect(en(ended(137, 'OOMKilled'))).toContain('ran out of memory')
-    expect(en(ended(1, 'Error'))).toContain('failed with code 1')
-    expect(en(ended(127, 'Error'))).toContain('not found')
-    expect(ended(1, 'Error')?.log).toEqual({ pod: 'p', container: 'c', previous: false })
+  it('names a mistyped command in Chinese', () => {
+    expect(zh(why(job('Failed', { type: 'Failed', status: 'True', causes: [{ code: 'DL-COMMAND', params: { pod: 'j-0', container: 'main', command: 'pyton', message: 'exec: "pyton"' } }] })))).toBe('j-0 的容器 main 无法启动：找不到要运行的命令 “pyton”')
   })
 
-  it('lets the worst pod speak for the job', () => {
-    const job: KubeObject = { apiVersion: 'x/v1', kind: 'PyTorchTrainingJob', metadata: { name: 'j', uid: 'j' }, status: { phase: 'Pending' } }
-    const pods = [unplaced('0/1 nodes are available: 1 Insufficient cpu.'), pod({ phase: 'Failed', containerStatuses: [{ name: 'c', state: { terminated: { exitCode: 2 } } }] })]
-    expect(en(why(job, pods))).toContain('failed with code 2')
+  it('blames the quota for what the quota keeps away', () => {
+    const params = { queue: 'small', left: '1', limit: '4', resource: 'nvidia.com/gpu', pod: 'j-0', asked: '2' }
+    expect(zh(why(kubeflow({ type: 'Blocked', status: 'True', message: '0/1 nodes are available: …', causes: [{ code: 'DL-QUEUE-SPENT', params }] })))).toBe('队列 small 的 nvidia.com/gpu 配额 4 还剩 1，j-0 需要 2')
   })
 
-  it('says what keeps some of the replicas of a job that runs', () => {
-    const message = 'Pod j-worker-1 cannot be created: pods "j-worker-1" is forbidden: exceeded quota: q'
-    const job = (reason: string): KubeObject => ({ kind: 'PyTorchTrainingJob', metadata: { name: 'j' }, status: { phase: 'Running', conditions: [{ type: 'Running', status: 'False', reason, message }] } })
-    expect(en(why(job('FailedCreatePod')))).toContain('quota of the project')
-    expect(why(job('Other'))).toBeUndefined()
+  it('tells what can never fit from what waits, with numbers', () => {
+    const answer = sayAll([{ code: 'DL-NEVER-FITS', params: { pod: 'p', resource: 'memory', asked: '500Gi', most: '24Gi' } }])
+    expect(zh(answer)).toBe('p 永远无法运行：它需要 500Gi 的 memory，而每个节点最多只有 24Gi')
+    expect(answer?.nextStep.zh).toContain('等待没有用')
+    expect(answer?.failed).toBe(true)
   })
 
-  it('says quota from an event of the job', () => {
-    const job: KubeObject = { apiVersion: 'x/v1', kind: 'PyTorchTrainingJob', metadata: { name: 'j', uid: 'j' }, status: { phase: 'Pending' } }
-    const event: KubeObject = { metadata: { name: 'e' }, type: 'Warning', message: 'pods "x" is forbidden: exceeded quota: q', involvedObject: { uid: 'j' } }
-    expect(en(why(job, [], [event]))).toContain('quota of the project')
+  it('says causes within causes only so far as ours go, and nothing of what is none', () => {
+    let held: object = { code: 'DL-QUEUE-UNSTATED', params: {} }
+    for (let depth = 0; depth < 60; depth++) held = { code: 'DL-QUEUE-UNSTATED', params: { resource: held } }
+    expect(zh(sayAll([held as Cause])).length).toBeLessThan(2000)
+    expect(carried({ metadata: { name: 'p', annotations: { 'danlu.dev/causes': '[null, 7, {"code": 7}, {"code": "constructor"}, {"code": "DL-PAUSED"}]' } } })).toEqual([{ code: 'DL-PAUSED' }])
+    expect(sayAll([{ code: 'DL-ROOM', params: { pod: { code: 'toString' } } } as Cause])).toBeDefined()
   })
 
-  it("reads a job's own conditions when its pods are not at hand", () => {
-    const job = (kind: string, condition: object, phase?: string): KubeObject => ({ kind, metadata: { name: 'j' }, status: { ...(phase ? { phase } : {}), conditions: [condition] } })
-    const waits = 'Pod j-1-worker-0: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling. (and 1 more)'
-    const room = 'No node has room for j-1-worker-0: 0/1 nodes are available: 1 Insufficient cpu. (and 1 more)'
-    expect(en(why(job('PyTorchTrainingJob', { type: 'Running', status: 'False', message: waits }, 'Pending')))).toBe(room)
-    expect(en(why(job('PyTorchJob', { type: 'Blocked', status: 'True', message: waits })))).toBe(room)
-    const died = 'PyTorchTrainingJob j has failed: j-1-master-0 failed with exit code 1\nTraceback\nModuleNotFoundError: no'
-    expect(en(why(job('PyTorchTrainingJob', { type: 'Failed', status: 'True', message: died }, 'Failed')))).toBe('Exit code 1: ModuleNotFoundError: no (j-1-master-0)')
-    const image = 'Pod j-1-worker-0, container pytorch: Back-off pulling image "nope:1": ErrImagePull: failed to resolve image "nope:1"'
-    expect(en(why(job('PyTorchTrainingJob', { type: 'Running', status: 'False', message: image }, 'Pending')))).toContain('Image nope:1 cannot be had')
-    const lost = 'Pod[j-1-worker-3] exited with error code 143'
-    expect(en(why(job('PyTorchTrainingJob', { type: 'ReplicaFailure', status: 'True', message: lost }, 'Running')))).toContain('Replica j-1-worker-3 failed with exit code 143')
-    const ended = 'PyTorchJob j is failed because 1 Master replica(s) failed.\nPod j-master-0 ended with exit code 3.'
-    expect(zh(why(job('PyTorchJob', { type: 'Failed', status: 'True', message: ended })))).toBe('退出码 3，没有留下日志（j-master-0）')
+  it('says what rests', () => {
+    expect(en(why(job('Paused')))).toContain('Paused')
+    expect(en(why({ kind: 'Notebook', metadata: { name: 'n' }, status: { phase: 'Suspended' } }))).toContain('Suspended')
   })
 
-  it('knows paused and waiting claims', () => {
-    expect(en(why({ kind: 'PyTorchTrainingJob', metadata: { name: 'j' }, status: { phase: 'Paused' } }))).toContain('Paused')
-    const claim: KubeObject = { kind: 'PersistentVolumeClaim', metadata: { name: 'c', uid: 'c' }, spec: {}, status: { phase: 'Pending' } }
-    expect(en(why(claim, [], [{ metadata: { name: 'e' }, reason: 'WaitForFirstConsumer', involvedObject: { uid: 'c' } }]))).toContain('first pod')
+  it('says that nobody used what rests, where that is why', () => {
+    const causes = [{ code: 'DL-IDLE-SUSPENDED', params: { word: 'Notebook', unused: '3h', resume: 'kubectl patch' } }]
+    expect(zh(why({ kind: 'Notebook', metadata: { name: 'n' }, status: { phase: 'Suspended', conditions: [{ type: 'Suspended', status: 'True', causes }] } }))).toBe('Notebook 已有 3h 没有人使用，因此被暂停；文件都保留')
   })
 
-  it('says what a quota asks of a container', () => {
-    expect(en(byMessage('pods "two" is forbidden: failed quota: q: must specify cpu for: main', 'two'))).toContain('every container')
+  it("says another operator's words as they are, or what is known of them", () => {
+    expect(en(why(kubeflow({ type: 'Failed', status: 'True', message: 'the moon is full' })))).toBe('the moon is full')
+    const refused = 'pods "j-0" is forbidden: exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10'
+    expect(zh(why(job('Pending', { type: 'Running', status: 'False', message: refused })))).toBe('超出配额 q：申请 cpu=4，已用 cpu=8，上限 cpu=10')
   })
+
+  it('says that an image was replaced, whatever becomes of the job, and once', () => {
+    const image = { code: 'DL-IMAGE-UNKNOWN', params: { image: 'me/own:1', environment: 'default' } }
+    const replaced = { type: 'ImageSubstituted', status: 'True', message: 'x', causes: [image] }
+    const words = '镜像 me/own:1 不在目录中，改用本机的环境 default 运行'
+    for (const each of [job('Running', replaced), job('Succeeded', replaced), kubeflow(replaced, { type: 'Running', status: 'True' })]) {
+      expect(zh(why(each))).toBe(words)
+      expect(why(each)?.failed).toBe(false)
+    }
+    const lost = { code: 'DL-COMMAND', params: { pod: 'j-0', container: 'main', command: 'x', replaced: image } }
+    const failed = why(kubeflow(replaced, { type: 'Failed', status: 'True', causes: [lost] }))
+    expect(zh(failed)).toBe(`j-0 的容器 main 无法启动：找不到要运行的命令 “x”。${words}`)
+    expect(why(job('Running', { ...replaced, status: 'False' }))).toBeUndefined()
+  })
+
+  it('leaves codes of a later version alone', () => {
+    expect(storedCauses(job('Running', { type: 'Running', status: 'False', message: 'x', causes: [{ code: 'DL-OF-TOMORROW' }] }))).toEqual([])
+  })
+})
+
+describe('what an event carries', () => {
+  const event = (annotation?: string): KubeObject => ({ metadata: { name: 'e', ...(annotation === undefined ? {} : { annotations: { 'danlu.dev/causes': annotation } }) } })
+
+  it('is an image that was replaced, in Chinese', () => {
+    const causes = carried(event(JSON.stringify([{ code: 'DL-IMAGE-UNKNOWN', params: { image: 'me/own:1', environment: 'default' } }])))
+    expect(zh(sayAll(causes))).toBe('镜像 me/own:1 不在目录中，改用本机的环境 default 运行')
+    expect(sayAll(causes)?.failed).toBe(false)
+  })
+
+  it('is nothing where it is damaged or not ours', () => {
+    for (const annotation of [undefined, 'no json', '{}', '[{"code":"X"}]']) expect(carried(event(annotation))).toEqual([])
+  })
+})
+
+describe('what an API server refuses', () => {
+  it.each([
+    ['pods "two" is forbidden: failed quota: q: must specify cpu for: main', 'every container'],
+    ['namespaces "demo" not found', 'There is no project demo'],
+    ['spec: Required value', 'spec must be given'],
+    ['Invalid value: "string": spec.replicas in body must be of type integer: "string"', 'spec.replicas must be of type integer, and is of type string'],
+  ])('%s', (message, words) => expect(en(byMessage(message, ''))).toContain(words))
 
   it('leaves unknown messages alone', () => expect(byMessage('something else', 'p')).toBeUndefined())
-
-  it('tells what keeps a StatefulSet from making the pod of a notebook', () => {
-    const notebook = { kind: 'Notebook', metadata: { name: 'nb', uid: 'n' }, status: { conditions: [{ type: 'Ready', status: 'False', message: 'The notebook is being created' }] } }
-    const event = { kind: 'Event', metadata: { name: 'e' }, type: 'Warning', reason: 'FailedCreate', message: 'create Pod nb-0 failed: pods "nb-0" is forbidden: failed quota: q: must specify requests.cpu', involvedObject: { uid: 's' } }
-    expect(why(notebook, [], [event])?.parameters.message).toContain('must specify requests.cpu')
-    expect(why(notebook, [], [])?.cause.en).not.toContain('quota')
-  })
 })

@@ -1,198 +1,95 @@
-/** Why an object waits or failed, and what to do: pure. Object, its pods and their events in; words out. */
+/**
+ * Why an object waits or failed, and what to do. Worked out by danlu.diagnose: controllers put what it found into
+ * conditions, and the console's server answers `explain` for a page that knows more. Here it is only read and said.
+ */
 import type { Parameters, Text } from '../i18n/words'
-import { conditionOf, conditionsOf, field, isTrue, type KubeObject } from '../kube/types'
-import { words } from './words'
-
-type Key = keyof typeof words
+import { conditionsOf, field, type KubeObject } from '../kube/types'
+import { contract, inAll, isKnown, recognise, remedy, sentence, severityOf, type Cause } from './table'
 
 export interface Why {
   cause: Text
   nextStep: Text
+  /** `message`: what a component of Kubernetes said */
   parameters: Parameters
   failed: boolean
   /** whose last log lines tell more */
   log?: { pod: string; container: string; previous: boolean }
 }
 
-const say = (key: Key & string, parameters: Parameters = {}, more: Partial<Why> = {}): Why => ({
-  cause: words[key],
-  nextStep: words[`${key}Next` as Key],
-  parameters,
-  failed: false,
-  ...more,
-})
-
-/** undefined: nothing is wrong and nothing waits. */
-export function why(object: KubeObject, pods: readonly KubeObject[] = [], events: readonly KubeObject[] = [], claims: readonly KubeObject[] = []): Why | undefined {
-  if (object.kind === 'PersistentVolumeClaim') return whyClaim(object, events)
-  if (object.kind === 'Pod') return whyPod(object, events, claims)
-  if (object.kind === 'Node') return isTrue(object, 'Ready') ? undefined : say('nodeLost', { node: object.metadata.name }, { failed: true })
-  return whyOwner(object, pods, events, claims)
+/** What a condition or an event carries. */
+export function carried(told: { causes?: readonly Cause[]; metadata?: KubeObject['metadata'] }): readonly Cause[] {
+  if (told.causes) return told.causes.filter(isKnown)
+  try {
+    const found = JSON.parse(told.metadata?.annotations?.[contract.annotation] ?? '[]') as unknown
+    return Array.isArray(found) ? (found as Cause[]).filter(isKnown) : []
+  } catch {
+    return []
+  }
 }
 
-function whyOwner(object: KubeObject, pods: readonly KubeObject[], events: readonly KubeObject[], claims: readonly KubeObject[]): Why | undefined {
+/** What its controller found, without a question to anybody: for lists. */
+export function storedCauses(object: KubeObject): readonly Cause[] {
+  const images = conditionsOf(object).filter((each) => each.type === contract.substituted && each.status === 'True').flatMap((each) => carried(each as { causes?: readonly Cause[] }))
+  const found = keptBy(object)
+  const told = found.map((cause) => JSON.stringify(cause.params?.replaced))
+  return [...found, ...images.filter((image) => !told.includes(JSON.stringify(image)))]
+}
+
+function keptBy(object: KubeObject): readonly Cause[] {
   const phase: string = field(object, 'status.phase') ?? ''
-  if (phase === 'Succeeded' || isTrue(object, 'Succeeded')) return undefined
-  if (phase === 'Paused') return say('paused')
-  if (phase === 'Suspended' || isTrue(object, 'Suspended')) return say('suspended')
-  const failed = phase === 'Failed' || (isTrue(object, 'Failed') && !phase)
-  const failure = conditionsOf(object).find((each) => ['Failed', 'ReplicaFailure'].includes(each.type) && each.status === 'True')
-  if (failed && failure?.message && /deadline|activeDeadlineSeconds/i.test(`${failure.reason} ${failure.message}`)) return say('deadline', { message: failure.message }, { failed: true })
-  // The pod that is worst off speaks for all.
-  const found = pods.map((pod) => whyPod(pod, events, claims)).filter((each) => each !== undefined)
-  const worst = found.find((each) => each.failed) ?? found[0]
-  if (worst && (failed || phase !== 'Running' || worst.failed)) return { ...worst, failed: failed || worst.failed }
-  if (failed) return whyEnded(conditionsOf(object).map((each) => each.message ?? '')) ?? say('said', { message: failure?.message ?? 'Failed' }, { failed: true })
-  const blocked = conditionOf(object, 'Blocked')
-  if (blocked?.status === 'True' && blocked.message) return byCondition(blocked.message, object.metadata.name)
-  const lost = /Pod\[([\w.-]+)\] exited with error code (\d+)/.exec(failure?.message ?? '')
-  if (lost) return say('replicaLost', { pod: lost[1]!, code: lost[2]! })
-  // Some of its replicas run, and others cannot even be made.
-  const running = conditionOf(object, 'Running')
-  if (phase === 'Running' && running?.status === 'False' && running.reason === 'FailedCreatePod' && running.message) return byCondition(running.message, object.metadata.name)
-  if (phase === 'Running' || isTrue(object, 'Running') || isTrue(object, 'Ready')) return undefined
-  // What makes its pods (a StatefulSet) says why it cannot; the object itself only says that there is none yet.
-  const refused = pods.length === 0 ? events.find((event) => event.reason === 'FailedCreate') : undefined
-  if (refused) return byMessage(messageOf(refused), object.metadata.name) ?? say('said', { message: messageOf(refused) })
-  const waits = conditionsOf(object).find((each) => ['Running', 'Ready', 'Initialized', 'Created'].includes(each.type) && each.status === 'False' && each.message)
-  if (waits?.message) return byCondition(waits.message, object.metadata.name)
-  const warning = events.find((event) => event.type === 'Warning' && involvedUid(event) === object.metadata.uid)
-  if (warning) return byMessage(messageOf(warning), object.metadata.name) ?? say('said', { message: messageOf(warning) })
-  return pods.length === 0 ? say('noPods') : undefined
-}
-
-/** A job's condition names the pod that it speaks of: "Pod mnist-0: 0/1 nodes are available". */
-function byCondition(message: string, name: string): Why {
-  const told = /^Pod ([\w.-]+)(?:, container [\w.-]+)?: (.*)$/s.exec(message)
-  const plain = withoutPreemption(told?.[2] ?? message)
-  return byMessage(plain, told?.[1] ?? name) ?? say('said', { message: plain })
-}
-
-/** That nothing can be taken from others either is of no use to people. */
-const withoutPreemption = (message: string): string => message.replace(/ preemption: .*?(?=( \(and \d+ more\))?$)/s, '')
-
-/** A job that ended tells which replica died, its code, and the end of its log, of which the last line says most. */
-function whyEnded(messages: readonly string[]): Why | undefined {
-  for (const message of messages) {
-    const told = /([\w.-]+) (?:failed|ended) with exit code (\d+)[^\n]*(?:\n([\s\S]*))?$/.exec(message)
-    if (!told) continue
-    const line = (told[3] ?? '').trim().split('\n').at(-1) ?? ''
-    const parameters = { pod: told[1]!, code: told[2]!, line }
-    return say(line ? 'replicaExited' : 'replicaExitedSilently', parameters, { failed: true })
+  const is = (type: string): boolean => conditionsOf(object).some((each) => each.type === type && each.status === 'True')
+  if (phase === 'Succeeded' || is('Succeeded')) return []
+  if (phase === 'Paused' || is('Paused')) return [{ code: 'DL-PAUSED' }]
+  if (phase === 'Suspended' || is('Suspended')) {
+    const idle = conditionsOf(object).filter((each) => each.type === 'Suspended').flatMap((each) => carried(each as { causes?: readonly Cause[] })).filter((each) => each.code === contract.idle)
+    return idle.length > 0 ? idle : [{ code: 'DL-SUSPENDED' }]
   }
-  return undefined
+  const told = contract.telling.flatMap(([type, status]) => conditionsOf(object).filter((each) => each.type === type && each.status === status))
+  const found = told.map((condition) => carried(condition as { causes?: readonly Cause[] })).find((each) => each.length > 0) ?? []
+  const kept = found.filter((each) => severityOf(each) !== 'info')
+  if (kept.length > 0 || phase === 'Running' || is('Running') || is('Ready')) return kept
+  if (found.length > 0) return found // that it is on its way, which explains nothing
+  // Another operator's words.
+  const said = told.find((each) => each.message)?.message
+  return said ? [byWords(said)] : []
 }
 
-interface ContainerStatus {
-  name: string
-  image?: string
-  restartCount?: number
-  state?: { waiting?: { reason?: string; message?: string }; terminated?: Ended }
-  lastState?: { terminated?: Ended }
-}
+/** undefined: nothing is wrong and nothing waits, as far as the object itself says. */
+export const why = (object: KubeObject): Why | undefined => sayAll(storedCauses(object))
 
-interface Ended {
-  exitCode: number
-  reason?: string
-  message?: string
-}
-
-function whyPod(pod: KubeObject, events: readonly KubeObject[], claims: readonly KubeObject[]): Why | undefined {
-  const name = pod.metadata.name
-  const phase: string = field(pod, 'status.phase') ?? 'Pending'
-  if (phase === 'Succeeded') return undefined
-  const reason: string = field(pod, 'status.reason') ?? ''
-  if (/Evicted|Preempt/.test(reason)) return say('evicted', { pod: name, message: field(pod, 'status.message') ?? reason }, { failed: true })
-  const statuses = [...(field(pod, 'status.initContainerStatuses') ?? []), ...(field(pod, 'status.containerStatuses') ?? [])] as ContainerStatus[]
-  for (const status of statuses) {
-    const answer = whyContainer(name, status, phase)
-    if (answer) return answer
+/** One answer of several causes: all are said, the first decides how bad it is. */
+export function sayAll(causes: readonly Cause[]): Why | undefined {
+  const known = causes.filter(isKnown)
+  const [first] = known
+  if (!first) return undefined
+  // The words of a component are put in by whoever shows it: they may have to be said in Chinese first.
+  const holder = known.find((cause) => cause.params?.message !== undefined)
+  const held = (cause: Cause): Cause => (cause === holder ? { ...cause, params: { ...cause.params, message: '{message}' } } : cause)
+  const log = known.map(logOf).find((each) => each !== undefined)
+  return {
+    cause: inAll((language) => known.map((cause) => sentence(held(cause), language)).join(language === 'zh' ? '；' : '; ')),
+    nextStep: inAll((language) => capitalised(known.map((cause) => remedy(held(cause), language)).filter(Boolean).join(language === 'zh' ? '；' : '; '))),
+    parameters: holder ? { message: String(holder.params!.message) } : {},
+    failed: known.some((cause) => severityOf(cause) === 'error'),
+    ...(log ? { log } : {}),
   }
-  if (phase === 'Failed') return say('said', { message: field(pod, 'status.message') || reason || 'Failed' }, { failed: true })
-  const scheduled = conditionOf(pod, 'PodScheduled')
-  if (scheduled?.status === 'False') return whyNotPlaced(pod, scheduled.message ?? '', claims)
-  if (phase !== 'Pending') return undefined
-  const warning = events.find((event) => event.type === 'Warning' && involvedUid(event) === pod.metadata.uid)
-  if (warning) return byMessage(messageOf(warning), name) ?? say('starting', { pod: name, message: messageOf(warning) })
-  const waiting = statuses.find((status) => status.state?.waiting)?.state?.waiting
-  const latest = events.find((event) => involvedUid(event) === pod.metadata.uid)
-  return say('starting', { pod: name, message: waiting?.message ?? (latest ? messageOf(latest) : (waiting?.reason ?? phase)) })
 }
 
-function whyContainer(pod: string, status: ContainerStatus, phase: string): Why | undefined {
-  const waiting = status.state?.waiting
-  const container = status.name
-  if (waiting?.reason && /ImagePull|InvalidImage|ImageInspect|RegistryUnavailable/.test(waiting.reason)) {
-    return say('image', { image: status.image ?? '', message: waiting.message ?? waiting.reason }, { failed: true })
-  }
-  if (waiting?.reason === 'CreateContainerConfigError') return say('config', { pod, message: waiting.message ?? '' }, { failed: true })
-  const before = status.lastState?.terminated
-  if (waiting?.reason === 'CrashLoopBackOff') {
-    const crash = before && endedWords(pod, container, before)
-    if (crash && crash.key !== 'exited') return say(crash.key, crash.parameters, { failed: true, log: { pod, container, previous: true } })
-    return say('crash', { pod, container, code: before?.exitCode ?? '?' }, { failed: true, log: { pod, container, previous: true } })
-  }
-  const ended = status.state?.terminated
-  if (ended && ended.exitCode !== 0 && phase !== 'Succeeded') {
-    const { key, parameters } = endedWords(pod, container, ended)
-    return say(key, parameters, { failed: true, log: { pod, container, previous: false } })
-  }
-  return undefined
+function logOf(cause: Cause): Why['log'] {
+  const { pod, container } = cause.params ?? {}
+  return contract.ofPrograms.includes(cause.code) && pod && container ? { pod: String(pod), container: String(container), previous: cause.code === 'DL-CRASH' } : undefined
 }
 
-function endedWords(pod: string, container: string, ended: Ended): { key: 'outOfMemory' | 'code127' | 'killed' | 'exited'; parameters: Parameters } {
-  const parameters = { pod, container, code: ended.exitCode }
-  if (ended.reason === 'OOMKilled') return { key: 'outOfMemory', parameters: { pod, container } }
-  if (ended.exitCode === 127) return { key: 'code127', parameters: { pod, container } }
-  if (ended.exitCode === 137 || ended.exitCode === 143) return { key: 'killed', parameters }
-  return { key: 'exited', parameters }
+const byWords = (message: string): Cause => {
+  const known = recognise(message)
+  return known ? { ...known, params: { message, ...known.params } } : { code: 'DL-SAID', params: { message } }
 }
 
-function whyNotPlaced(pod: KubeObject, said: string, claims: readonly KubeObject[]): Why {
-  const message = withoutPreemption(said)
-  const known = byMessage(message, pod.metadata.name)
-  if (known) return known
-  const used = ((field(pod, 'spec.volumes') ?? []) as { persistentVolumeClaim?: { claimName: string } }[]).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? [])
-  const pending = claims.find((claim) => used.includes(claim.metadata.name) && field(claim, 'status.phase') === 'Pending')
-  if (pending && /unbound|not bound/.test(message)) return say('claimPending', { claim: pending.metadata.name, message })
-  return say('unschedulable', { pod: pod.metadata.name, message })
-}
-
-/** What schedulers, quotas and controllers write is known well enough to be explained. */
+/** What an API server refused, explained where it is known. */
 export function byMessage(message: string, pod: string): Why | undefined {
-  const claim = /persistentvolumeclaim "?([\w.-]+)"? (?:not found|does not exist)|claim "?([\w.-]+)"? does not exist/i.exec(message)
-  if (claim) return say('claimMissing', { claim: claim[1] ?? claim[2] ?? '' })
-  if (/^\S+ "[^"]+" already exists$/.test(message)) return say('nameTaken', { message })
-  if (/^namespaces "[^"]+" not found$/.test(message)) return say('noProject', { message })
-  if (/is forbidden: User "[^"]*" cannot /.test(message)) return say('noRight', { message })
-  if (/queue [\w.-]+ is closed/i.test(message)) return say('queueClosed', { message })
-  if (/queue [\w.-]+ does not exist/i.test(message)) return say('queueMissing', { message })
-  if (/may not use queue/i.test(message)) return say('queueForbidden', { message })
-  if (/never will be as they are|can never run in queue/.test(message)) return say('never', { message })
-  if (/quota of queue|queue's quota/i.test(message)) return say('queueQuota', { message })
-  if (/failed quota.*must specify/i.test(message)) return say('quotaAsks', { message })
-  if (/exceeded quota/i.test(message)) return say('quota', { message })
-  if (/unbound immediate PersistentVolumeClaims/i.test(message)) return say('claimPending', { claim: '', message })
-  if (/pod ?group|group [\w.-]+ (waits|can never|needs)|minMember|minAvailable|gang/i.test(message)) return say('gang', { message })
-  if (/Insufficient [\w.-]*\/?\w*gpu/i.test(message)) return say('gpu', { message })
-  if (/Insufficient \w+|Too many pods/i.test(message)) return say('unschedulable', { pod, message })
-  if (/didn't match|untolerated taint|node affinity|node\(s\) (?:had|were)/i.test(message)) return say('selector', { message })
-  const image = /(?:Failed to pull|Back-off pulling|failed to resolve) image "?([^"\s]+)"?/i.exec(message)
-  if (image) return say('image', { image: image[1]!, message }, { failed: true })
-  if (/(secret|configmap) "?[\w.-]+"? not found/i.test(message)) return say('config', { pod, message }, { failed: true })
-  return undefined
+  const known = recognise(message)
+  return known && sayAll([{ ...known, params: { message, ...(pod ? { pod } : {}), ...known.params } }])
 }
 
-function whyClaim(claim: KubeObject, events: readonly KubeObject[]): Why | undefined {
-  if (field(claim, 'status.phase') !== 'Pending') return undefined
-  const about = events.filter((event) => involvedUid(event) === claim.metadata.uid)
-  if (about.some((event) => event.reason === 'WaitForFirstConsumer')) return say('claimWaitsForUser')
-  const warning = about.find((event) => event.type === 'Warning')
-  const message = warning ? messageOf(warning) : ''
-  if (/storageclass.*not found/i.test(message)) return say('claimNoClass', { class: field(claim, 'spec.storageClassName') ?? '' }, { failed: true })
-  return say('claimPending', { claim: claim.metadata.name, message: message || (about[0] ? messageOf(about[0]) : 'Pending') })
-}
-
-const involvedUid = (event: KubeObject): string | undefined => (event.involvedObject ?? event.regarding)?.uid as string | undefined
-
-const messageOf = (event: KubeObject): string => String(event.message ?? event.note ?? event.reason ?? '')
+/** It stands by itself there, not after a semicolon as in a message. */
+const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

@@ -12,11 +12,13 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from danlu import __version__
-from danlu.embedded.apiserver import discovery, openapi
+from danlu.embedded.apiserver import discovery
 from danlu.embedded.apiserver.fairness import is_stream
+from danlu.embedded.apiserver.openapi import documents
 from danlu.embedded.apiserver.request import MAX_BODY_BYTES, Call, Query, Response, StreamResponse
 from danlu.embedded.apiserver.server import Answer, Handler, Server, error_response, page_not_found
 from danlu.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, RequestTooLarge, Timeout
+from danlu.net.listener import Exchange, head_of
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -31,6 +33,7 @@ BODY_S = 60.0  # for a body to arrive whole: Kubernetes has as much for a whole 
 COMPRESSED_FROM = 128 * 1024  # bytes; as Kubernetes
 COMPRESSION_LEVEL = 4
 KUBERNETES_VERSION = "v1.36.3"
+KEPT_TYPES = ("application/json", "text/plain; charset=utf-8")
 
 
 def pages() -> dict[str, Handler]:
@@ -41,9 +44,9 @@ def pages() -> dict[str, Handler]:
         "/healthz": healthy, "/livez": healthy, "/readyz": healthy,
         "/healthz/*": healthy, "/livez/*": healthy, "/readyz/*": healthy,
         "/metrics": metrics,
-        "/openapi/v2": openapi.v2,
-        "/openapi/v3": openapi.v3_index,
-        "/openapi/v3/*": openapi.v3_document,
+        "/openapi/v2": documents.v2,
+        "/openapi/v3": documents.v3_index,
+        "/openapi/v3/*": documents.v3_document,
         "/openid/v1/jwks": signing_keys,
         "/.well-known/openid-configuration": issuer,
     }  # fmt: skip
@@ -94,8 +97,10 @@ async def healthy(call: Call) -> Response:
 
 async def metrics(call: Call) -> Response:
     store = call.server.store
-    text = call.server.metrics.text({name: store.count(name) for name in store.resources()})
-    return Response(200, text.encode(), "text/plain; version=0.0.4; charset=utf-8")
+    objects = {name: store.count(name) for name in store.resources()}
+    # The library takes tens of milliseconds, the first time longer: in a thread, others are answered meanwhile.
+    text = await asyncio.to_thread(call.server.metrics.copy().text, objects)
+    return Response(200, text, "text/plain; version=0.0.4; charset=utf-8")
 
 
 async def signing_keys(call: Call) -> Response:
@@ -125,8 +130,11 @@ class App:
             call = self._call(scope)
             seat = fairness.enter(call) or await fairness.wait(call)
             stream = fairness.open_stream(call) if is_stream(call) else None
+            exchange: Exchange | None = scope.get("exchange")
             if call.method not in ("GET", "HEAD"):
-                call.body = await _read_in_time(receive)
+                body = exchange.whole_body() if exchange is not None else None
+                call.body = body if body is not None else await _read_in_time(receive)
+                _check_size(len(call.body))
             begun = time.perf_counter()
             answer = await self.server.handle(call)
             if isinstance(answer, StreamResponse):
@@ -137,7 +145,8 @@ class App:
                 fairness.charge(seat, time.perf_counter() - begun, len(answer.body))
             if len(answer.body) >= COMPRESSED_FROM and "gzip" in call.headers.get("accept-encoding", ""):
                 await _compress(answer, scope)
-            await _send_response(send, answer, call.method == "HEAD", scope)
+            if exchange is None or not _answered(exchange, answer):
+                await _send_response(send, answer, call.method == "HEAD", scope)
         except ApiError as error:
             refusal = self._refusal(error, call, scope)
             if isinstance(error, RequestTooLarge | Timeout):
@@ -201,6 +210,11 @@ async def _refuse(send: Send, answer: Response) -> None:
         await send({"type": "websocket.http.response.body", "body": answer.body})
 
 
+def _check_size(size: int) -> None:
+    if size > MAX_BODY_BYTES:
+        raise RequestTooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+
+
 async def _read_in_time(receive: Receive) -> bytes:
     try:
         async with asyncio.timeout(BODY_S):
@@ -218,8 +232,7 @@ async def _read_body(receive: Receive) -> bytes:
             raise BadRequest("the request's body did not arrive whole")
         chunk = message.get("body", b"")
         size += len(chunk)
-        if size > MAX_BODY_BYTES:
-            raise RequestTooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+        _check_size(size)
         chunks.append(chunk)
         if not message.get("more_body"):
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
@@ -254,6 +267,22 @@ def header_value(text: str) -> bytes:
     except UnicodeEncodeError:
         raw = text.encode("utf-8", "replace")
     return _NOT_IN_HEADERS.sub(b" ", raw).strip()
+
+
+_heads: dict[tuple[int, str], bytes] = {}  # of the answers that have no headers of their own; there are few
+
+
+def _answered(exchange: Exchange, answer: Response) -> bool:
+    """Whether it could be written at once: nearly all can, and all that is left to tell is how long they are."""
+    if answer.headers or answer.status == 304 or len(answer.body) > PIECE:
+        return False
+    kind = (answer.status, answer.content_type)
+    head = _heads.get(kind)
+    if head is None:
+        head = head_of(answer.status, _headers(answer))
+        if answer.content_type in KEPT_TYPES:  # others may be anybody's
+            _heads[kind] = head
+    return exchange.answer(head, answer.body)
 
 
 async def _send_response(send: Send, answer: Response | Answer, head_only: bool, scope: Scope | None = None) -> None:

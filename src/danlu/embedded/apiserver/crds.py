@@ -43,12 +43,10 @@ class CustomKinds:
         self._registry = registry
         self._paths: dict[str, set[tuple[str, str, str]]] = {}  # definition's name -> what it has in the registry
         store.load_each(RESOURCE, lambda stored: self._serve(stored.name, stored.obj, stored.revision))
-        store.observe(self._changed)
+        store.observe(self._changed, RESOURCE)
 
     def _changed(self, change: Change) -> None:
         stored = change.stored
-        if stored.resource != RESOURCE:
-            return
         if change.type == "DELETED":
             self._drop(stored.name, keep=set())
         else:

@@ -10,12 +10,11 @@ import hashlib
 import re
 from collections.abc import Iterable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import orjson
 
 from danlu.embedded.apiserver.negotiation import MEDIA_TYPES, Wanted, encode, parse_accept
-from danlu.embedded.apiserver.registry import Registry
+from danlu.embedded.apiserver.registry import MadeOfKinds, Registry
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.errors import MethodNotAllowed, NotAcceptable
@@ -73,11 +72,10 @@ def subresources_of(served: ServedKind) -> list[tuple[str, Kind, tuple[str, ...]
     return sorted(found, key=lambda one: one[0])
 
 
-class Documents:
+class DiscoveryDocuments:
     """All discovery documents of one state of the registry."""
 
     def __init__(self, registry: Registry) -> None:
-        self.generation = registry.generation
         self.groups: dict[str, dict[str, list[ServedKind]]] = {}
         for served in sorted(registry.all(), key=lambda one: one.kind.plural):
             versions = self.groups.setdefault(served.kind.group, {})
@@ -196,14 +194,7 @@ def storage_version_hash(kind: Kind) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 
 
-_documents: WeakKeyDictionary[Registry, Documents] = WeakKeyDictionary()
-
-
-def documents(registry: Registry) -> Documents:
-    known = _documents.get(registry)
-    if known is None or known.generation != registry.generation:
-        known = _documents[registry] = Documents(registry)
-    return known
+documents = MadeOfKinds(DiscoveryDocuments)
 
 
 def paths(registry: Registry) -> list[str]:
@@ -240,7 +231,7 @@ def _without_conversion(accept: str) -> Wanted:
     return parse_accept(rest)
 
 
-def _aggregated_answer(call: Call, current: Documents, want: Wanted, *, core: bool) -> Response:
+def _aggregated_answer(call: Call, current: DiscoveryDocuments, want: Wanted, *, core: bool) -> Response:
     body, tag = current.aggregated(core=core, version=want.version)
     headers = {"etag": tag, "vary": "Accept", "cache-control": "public"}
     if call.headers.get("if-none-match") == tag:

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from danlu.embedded.apiserver.auth.rbac import MASTERS, SERVICE_ACCOUNT_PREFIX
 from danlu.embedded.apiserver.target import PAGE
+from danlu.embedded.settings import RequestLimits
 from danlu.errors import TooManyRequests
-from danlu.settings import RequestLimits
 
 if TYPE_CHECKING:
     from danlu.embedded.apiserver.request import Call, User

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from danlu.meta.kind import Object
 
 if TYPE_CHECKING:
-    from danlu.embedded.storage.events import Change
-    from danlu.embedded.storage.store import Store, Stored
+    from danlu.embedded.storage import Store, Stored
+    from danlu.embedded.storage.watchcache import Change
 
 log = logging.getLogger(__name__)
 
@@ -35,11 +35,10 @@ class Mirror(Generic[T]):
         changed: Callable[[str], None] | None = None,
     ) -> None:
         self.namespaces: dict[str, dict[str, T]] = {}
-        self._resource = resource
         self._value = value
         self._changed = changed  # told the namespace after each change
         store.load_each(resource, self._put)
-        store.observe(self._observe)
+        store.observe(self._observe, resource)
 
     def get(self, namespace: str, name: str) -> T | None:
         names = self.namespaces.get(namespace)
@@ -60,8 +59,6 @@ class Mirror(Generic[T]):
 
     def _observe(self, change: Change) -> None:
         stored = change.stored
-        if stored.resource != self._resource:
-            return
         if change.type == "DELETED":
             self._leave_out(stored)
         else:

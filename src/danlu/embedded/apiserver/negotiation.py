@@ -6,7 +6,7 @@ import functools
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -103,21 +103,19 @@ def encode(obj: Any, wanted: Wanted) -> bytes:
     return orjson.dumps(obj, option=orjson.OPT_INDENT_2) if wanted.pretty else orjson.dumps(obj)
 
 
-def decode_body(
-    content_type: str,
-    body: bytes,
-    warnings: list[str],
-    field_validation: str = "Warn",
-    *,
-    patch: bool = False,
-    kind: str = "",
-    repeated: list[str] | None = None,
-) -> Any:
-    """The JSON data in a body; an object, or with `patch` also a list. Duplicate keys are refused or warned of.
+class DuplicateKeys(NamedTuple):
+    """What becomes of keys that a body has twice."""
 
-    `kind`: what is expected, for the text of errors. `repeated`: takes what would be refused for being there twice, for
-    a caller who will find more to refuse.
-    """
+    warnings: list[str]
+    field_validation: str = "Warn"  # or Strict: they are refused; Ignore: nobody looks
+    repeated: list[str] | None = None  # takes what would be refused, for a caller who will find more to refuse
+
+
+def decode_body(
+    content_type: str, body: bytes, duplicates: DuplicateKeys, *, patch: bool = False, kind: str = ""
+) -> Any:
+    """The JSON data in a body; an object, or with `patch` also a list. `kind`: what is expected, for errors."""
+    warnings, field_validation, repeated = duplicates
     media = content_type.split(";", 1)[0].strip().lower()
     if media in ("", JSON):
         data, strict = _from_json(body, patch=patch, look_twice=field_validation != "Ignore", kind=kind)
@@ -280,9 +278,9 @@ _GO_PLACES = {
 
 
 def _from_yaml(body: bytes, *, patch: bool, kind: str) -> tuple[Any, list[str]]:
-    from danlu.meta import manifests
+    from danlu.meta import yamlreader
 
     try:
-        return manifests.load(body)
-    except manifests.YamlError as error:
+        return yamlreader.load(body)
+    except yamlreader.YamlError as error:
         raise _unrecognized(str(error), body, patch, kind, found_by="") from None

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from danlu.embedded.apiserver.served import ServedKind
+
+Made = TypeVar("Made")
 
 
 class Registry:
     def __init__(self, kinds: Iterable[ServedKind] = ()) -> None:
         self._by_path: dict[tuple[str, str, str], ServedKind] = {}
+        self._by_resource: dict[tuple[str, str], list[ServedKind]] = {}  # as they were asked for
         self._observers: list[Callable[[], None]] = []
-        self.generation = 0  # grows with every change; caches of discovery and OpenAPI compare it
+        self.generation = 0  # grows with every change
         for served in kinds:
             self.add(served)
 
@@ -26,7 +31,12 @@ class Registry:
 
     def by_resource(self, group: str, plural: str) -> list[ServedKind]:
         """All served versions of one resource."""
-        return [s for s in self._by_path.values() if s.kind.group == group and s.kind.plural == plural]
+        found = self._by_resource.get((group, plural))
+        if found is None:
+            found = [s for s in self._by_path.values() if s.kind.group == group and s.kind.plural == plural]
+            if found:  # else whoever asks for what is not served would fill the memory
+                self._by_resource[(group, plural)] = found
+        return found
 
     def all(self) -> list[ServedKind]:
         return list(self._by_path.values())
@@ -47,5 +57,20 @@ class Registry:
 
     def _changed(self) -> None:
         self.generation += 1
+        self._by_resource.clear()
         for callback in self._observers:
             callback()
+
+
+class MadeOfKinds(Generic[Made]):
+    """What is made of all kinds of a registry, and anew when they have changed: discovery, OpenAPI."""
+
+    def __init__(self, make: Callable[[Registry], Made]) -> None:
+        self._make = make
+        self._made: WeakKeyDictionary[Registry, tuple[int, Made]] = WeakKeyDictionary()
+
+    def __call__(self, registry: Registry) -> Made:
+        known = self._made.get(registry)
+        if known is None or known[0] != registry.generation:
+            known = self._made[registry] = registry.generation, self._make(registry)
+        return known[1]

@@ -132,10 +132,10 @@ class ServedKind:
     # Translate between the stored form and this version's form, where they differ (events.k8s.io).
     to_stored: Callable[[Object], Object] | None = None
     from_stored: Callable[[Object], Object] | None = None
+    key: str = field(init=False)  # in storage
 
-    @property
-    def key(self) -> str:
-        return self.stored_as or self.kind.resource
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.stored_as or self.kind.resource)
 
     def has_subresource(self, name: str) -> bool:
         if name == "status":

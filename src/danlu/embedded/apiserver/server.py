@@ -5,22 +5,32 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from danlu.embedded.apiserver import deleting, discovery, paging, patching, reading, warnings, watching, writing
-from danlu.embedded.apiserver.auth.forbidden import access_forbidden
+from danlu.embedded.apiserver import (
+    deletehandler,
+    discovery,
+    pagination,
+    patchhandler,
+    readhandler,
+    warnings,
+    watchhandler,
+    writehandler,
+)
+from danlu.embedded.apiserver.auth.forbidden import AccessAttributes, access_forbidden
 from danlu.embedded.apiserver.fairness import Fairness
 from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.request import Call, Response, StreamResponse
 from danlu.embedded.apiserver.served import ServedKind
 from danlu.embedded.apiserver.subresources import scale
-from danlu.embedded.apiserver.subresources.streaming import Connect, plain_connection
+from danlu.embedded.apiserver.subresources.nodestreams import Connect, plain_connection
 from danlu.embedded.apiserver.target import PAGE, PROXY
+from danlu.embedded.settings import RequestLimits
 from danlu.embedded.storage import Store
 from danlu.errors import ApiError, BadRequest, InternalError, MethodNotAllowed, NotFound
 from danlu.meta.fields import quoted
 from danlu.meta.names import is_valid_path_segment
-from danlu.settings import RequestLimits
 
 if TYPE_CHECKING:
     from danlu.embedded.apiserver.admission import Chain
@@ -29,8 +39,8 @@ if TYPE_CHECKING:
     from danlu.embedded.apiserver.auth.authenticate import Authenticator
     from danlu.embedded.apiserver.auth.rbac import Authorizer
     from danlu.embedded.apiserver.metrics import Metrics
-    from danlu.embedded.apiserver.subresources.streaming import NodeStreams
-    from danlu.embedded.apiserver.usage import NodeUsage
+    from danlu.embedded.apiserver.nodeusage import NodeUsage
+    from danlu.embedded.apiserver.subresources.nodestreams import NodeStreams
 
 log = logging.getLogger("danlu.apiserver")
 
@@ -39,17 +49,28 @@ Handler = Callable[[Call], Awaitable[Answer]]
 
 
 METHODS: dict[str, Handler] = {
-    "get": reading.get,
-    "list": reading.list_,
-    "watch": watching.watch,
-    "create": writing.create,
-    "update": writing.update,
-    "patch": patching.patch,
-    "delete": deleting.delete,
-    "deletecollection": deleting.delete_collection,
+    "get": readhandler.get,
+    "list": readhandler.list_,
+    "watch": watchhandler.watch,
+    "create": writehandler.create,
+    "update": writehandler.update,
+    "patch": patchhandler.patch,
+    "delete": deletehandler.delete,
+    "deletecollection": deletehandler.delete_collection,
 }
 BY_NAME, BY_COLLECTION = ("update", "patch"), ("create", "deletecollection")
 STATUS_VERBS = ("get", "update", "patch")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPolicy:
+    """Who asks, who may, what is admitted, and how much at once."""
+
+    authenticator: Authenticator
+    authorizer: Authorizer
+    admission: Chain
+    webhooks: Webhooks
+    limits: RequestLimits
 
 
 class Server:
@@ -57,26 +78,23 @@ class Server:
         self,
         store: Store,
         registry: Registry,
-        authorizer: Authorizer,
-        authenticator: Authenticator,
-        admission: Chain,
+        policy: RequestPolicy,
         pages: dict[str, Handler],
         metrics: Metrics,
-        webhooks: Webhooks,
         page_key: bytes,
-        limits: RequestLimits,
     ) -> None:
         self.store = store
         self.registry = registry
-        self.authorizer = authorizer
-        self.authenticator = authenticator
-        self.admission = admission
+        self.authorizer = policy.authorizer
+        self.authenticator = policy.authenticator
+        self.admission = policy.admission
         self.pages = pages  # everything that is not a resource: /version, /healthz, /openapi/v3 …
         self.metrics = metrics
-        self.webhooks = webhooks
-        self.page_tokens = paging.Tokens(page_key)
-        self.snapshots = paging.Snapshots()
-        self.fairness = Fairness(limits)
+        self.webhooks = policy.webhooks
+        self.page_tokens = pagination.ContinueTokens(page_key)
+        self.snapshots = pagination.Snapshots()
+        self.last_lines = watchhandler.LastLines()
+        self.fairness = Fairness(policy.limits)
         self.audit: Auditor | None = None  # nothing is recorded
         self.node_streams: dict[str, NodeStreams] = {}  # by node: logs, exec, attach, connections to pods
         self.node_usage: NodeUsage | None = None  # of all nodes that run pods
@@ -143,7 +161,7 @@ class Server:
         asked = (verb, target.group, target.resource, target.subresource, namespace, target.name, path)
         decision = call.decision = self.authorizer.authorize(call.user, *asked)
         if not decision.allowed:
-            raise access_forbidden(call.user.name, *asked, decision.reason)
+            raise access_forbidden(call.user.name, AccessAttributes(*asked), decision.reason)
 
     def handler(self, call: Call) -> Handler | None:
         served, target = call.served, call.target

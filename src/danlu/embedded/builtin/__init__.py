@@ -6,52 +6,46 @@
 from __future__ import annotations
 
 from danlu.embedded.apiserver.served import ServedKind
-from danlu.embedded.builtin import (
-    binding,
-    certificatesigningrequest,
-    clusterrole,
-    clusterrolebinding,
-    configmap,
-    controllerrevision,
-    customresourcedefinition,
-    daemonset,
-    deployment,
-    endpoints,
-    endpointslice,
-    event,
-    eventsevent,
-    flowschema,
-    job,
-    lease,
-    limitrange,
+from danlu.embedded.builtin.admissionregistration import (
     mutatingadmissionpolicy,
     mutatingadmissionpolicybinding,
     mutatingwebhookconfiguration,
-    namespace,
-    node,
-    nodemetrics,
-    persistentvolume,
-    persistentvolumeclaim,
-    pod,
-    podmetrics,
-    podtemplate,
-    priorityclass,
-    prioritylevelconfiguration,
-    replicaset,
-    replicationcontroller,
-    resourcequota,
-    reviews,
-    role,
-    rolebinding,
-    secret,
-    service,
-    serviceaccount,
-    statefulset,
-    storageclass,
     validatingadmissionpolicy,
     validatingadmissionpolicybinding,
     validatingwebhookconfiguration,
 )
+from danlu.embedded.builtin.apiextensions import customresourcedefinition
+from danlu.embedded.builtin.apps import controllerrevision, daemonset, deployment, replicaset, statefulset
+from danlu.embedded.builtin.authorization import reviews
+from danlu.embedded.builtin.batch import cronjob, job
+from danlu.embedded.builtin.certificates import certificatesigningrequest
+from danlu.embedded.builtin.coordination import lease
+from danlu.embedded.builtin.core import (
+    binding,
+    configmap,
+    endpoints,
+    event,
+    limitrange,
+    namespace,
+    node,
+    persistentvolume,
+    persistentvolumeclaim,
+    pod,
+    podtemplate,
+    replicationcontroller,
+    resourcequota,
+    secret,
+    service,
+    serviceaccount,
+)
+from danlu.embedded.builtin.discovery import endpointslice
+from danlu.embedded.builtin.events import eventsevent
+from danlu.embedded.builtin.flowcontrol import flowschema, prioritylevelconfiguration
+from danlu.embedded.builtin.metrics import nodemetrics, podmetrics
+from danlu.embedded.builtin.policy import poddisruptionbudget
+from danlu.embedded.builtin.rbac import clusterrole, clusterrolebinding, role, rolebinding
+from danlu.embedded.builtin.scheduling import priorityclass
+from danlu.embedded.builtin.storage import storageclass
 
 BUILTINS: tuple[ServedKind, ...] = (
     binding.SERVED,
@@ -76,10 +70,12 @@ BUILTINS: tuple[ServedKind, ...] = (
     deployment.SERVED,
     replicaset.SERVED,
     statefulset.SERVED,
+    cronjob.SERVED,
     job.SERVED,
     lease.SERVED,
     endpointslice.SERVED,
     eventsevent.SERVED,
+    poddisruptionbudget.SERVED,
     clusterrolebinding.SERVED,
     clusterrole.SERVED,
     rolebinding.SERVED,

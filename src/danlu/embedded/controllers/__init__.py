@@ -6,16 +6,27 @@ conditions, events and messages are those of Kubernetes.
 
 from __future__ import annotations
 
-from danlu.embedded.controllers import customresources, daemonset, deployment, job, replicaset, statefulset
+from danlu.embedded.controllers import (
+    cronjob,
+    customresources,
+    daemonset,
+    deployment,
+    disruption,
+    job,
+    replicaset,
+    statefulset,
+)
 from danlu.runtime.manager import Factory
 
 # What runs, in the order in which it is started; each makes its controller from the shared manager.
 CONTROLLERS: tuple[Factory, ...] = (
     job.make,
+    cronjob.make,
     replicaset.make,
     replicaset.make_old,
     deployment.make,
     statefulset.make,
     daemonset.make,
+    disruption.make,
     customresources.make,
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from danlu import errors
 from danlu.client.informer import Informer
-from danlu.embedded.controllers import addresses
+from danlu.embedded.controllers._shared import endpointaddresses
 from danlu.meta import clock, conditions, objects
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import ENDPOINT_SLICE, ENDPOINTS, POD, SERVICE
@@ -57,7 +57,7 @@ def _seen_by_services(pod: Object) -> tuple[Any, ...]:
 
 
 def _service_of_slice(found: Object) -> Iterable[Request]:
-    service = objects.labels_of(found).get(addresses.SERVICE_NAME)
+    service = objects.labels_of(found).get(endpointaddresses.SERVICE_NAME)
     return (Request(objects.namespace(found), service),) if service else ()
 
 
@@ -116,30 +116,35 @@ class EndpointsController:
         if not service["spec"].get("selector"):
             await self._mirror(current, have)
             return None
-        found = addresses.backends(service, self.pods_of(service))
-        await self._write_slices(addresses.slices(service, found), _managed(have, addresses.SLICE_MANAGER))
-        await self._write_endpoints(service, addresses.subsets(service, found), current)
+        found = endpointaddresses.backends(service, self.pods_of(service))
+        await self._write_slices(
+            endpointaddresses.slices(service, found), _managed(have, endpointaddresses.SLICE_MANAGER)
+        )
+        await self._write_endpoints(service, endpointaddresses.subsets(service, found), current)
         return None
 
     async def _service_gone(self, current: Object | None, have: list[Object]) -> None:
         # Slices are owned by the service and go with it; Endpoints have no owner, as in Kubernetes.
-        if current is not None and objects.labels_of(current).get(addresses.ENDPOINTS_MANAGED_BY):
+        if current is not None and objects.labels_of(current).get(endpointaddresses.ENDPOINTS_MANAGED_BY):
             await self._delete(ENDPOINTS, current)
-        for found in _managed(have, addresses.SLICE_MANAGER):
+        for found in _managed(have, endpointaddresses.SLICE_MANAGER):
             await self._delete(ENDPOINT_SLICE, found)
 
     async def _mirror(self, current: Object | None, have: list[Object]) -> None:
         wanted: list[Object] = []
         if current is not None and not objects.is_deleting(current):
             marked = objects.labels_of(current).get(SKIP_MIRROR) == "true"
-            marked = marked or addresses.ENDPOINTS_MANAGED_BY in objects.labels_of(current)
+            marked = marked or endpointaddresses.ENDPOINTS_MANAGED_BY in objects.labels_of(current)
             if not marked and LEADER not in objects.annotations_of(current):
-                wanted = addresses.mirrored(current)
-        await self._write_slices(wanted, _managed(have, addresses.MIRROR_MANAGER))
+                wanted = endpointaddresses.mirrored(current)
+        await self._write_slices(wanted, _managed(have, endpointaddresses.MIRROR_MANAGER))
 
     async def _write_endpoints(self, service: Object, subsets: list[Object], current: Object | None) -> None:
         meta = service["metadata"]
-        labels = {**addresses.labels_for(service), addresses.ENDPOINTS_MANAGED_BY: addresses.ENDPOINTS_MANAGER}
+        labels = {
+            **endpointaddresses.labels_for(service),
+            endpointaddresses.ENDPOINTS_MANAGED_BY: endpointaddresses.ENDPOINTS_MANAGER,
+        }
         if current is not None and (current.get("subsets") or []) == subsets and objects.labels_of(current) == labels:
             return
         body: Object = {
@@ -191,7 +196,7 @@ class EndpointsController:
 
 
 def _managed(have: list[Object], manager: str) -> list[Object]:
-    return [found for found in have if objects.labels_of(found).get(addresses.SLICE_MANAGED_BY) == manager]
+    return [found for found in have if objects.labels_of(found).get(endpointaddresses.SLICE_MANAGED_BY) == manager]
 
 
 def _same_slice(current: Object, wanted: Object) -> bool:

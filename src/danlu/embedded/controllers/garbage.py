@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Iterable, Sequence
 from typing import TypeVar
 
 from danlu import errors
-from danlu.embedded.controllers import discovery
-from danlu.embedded.controllers.ownership import FOREGROUND, ORPHAN, Entry, Graph, Owner, read
+from danlu.embedded.controllers._shared import discovery
+from danlu.embedded.controllers._shared.ownership import FOREGROUND, ORPHAN, Graph, Owner, OwnershipEntry, read
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import CUSTOM_RESOURCE_DEFINITION
 from danlu.runtime.controller import Controller
@@ -148,7 +148,7 @@ class GarbageCollector(Controller):
                 # Dependents of an owner that now waits for them, and owners that wait for this one.
                 self._wake(e.uid for e in self.graph.dependents(entry.uid))
 
-    def _look_at(self, entry: Entry) -> None:
+    def _look_at(self, entry: OwnershipEntry) -> None:
         if entry.foreground or entry.orphaning:
             self._wake((entry.uid,))
         elif not entry.deleting and entry.owners:
@@ -186,7 +186,7 @@ class GarbageCollector(Controller):
             return Outcome(requeue_after=RETRY_S)  # it was changed meanwhile, which is no news
         return None
 
-    async def _judge(self, entry: Entry) -> None:
+    async def _judge(self, entry: OwnershipEntry) -> None:
         solid, absent, leaving = [], [], []
         for owner in entry.owners:
             if not await self._exists(owner, entry):
@@ -229,7 +229,7 @@ class GarbageCollector(Controller):
             )
         )
 
-    async def _exists(self, owner: Owner, entry: Entry) -> bool:
+    async def _exists(self, owner: Owner, entry: OwnershipEntry) -> bool:
         known = self.graph.alive.get(owner.uid)
         if known is not None and known in (entry.namespace, ""):
             return True
@@ -252,7 +252,7 @@ class GarbageCollector(Controller):
             self._report_namespace(owner, entry)
         return False
 
-    def _report_namespace(self, owner: Owner, entry: Entry) -> None:
+    def _report_namespace(self, owner: Owner, entry: OwnershipEntry) -> None:
         if (entry.uid, owner.uid) in self._reported:
             return
         self._reported.add((entry.uid, owner.uid))
@@ -270,33 +270,33 @@ class GarbageCollector(Controller):
 
     # -- acting
 
-    async def _live(self, entry: Entry) -> Object | None:
+    async def _live(self, entry: OwnershipEntry) -> Object | None:
         try:
             live = await self.client.get(entry.kind, entry.name, entry.namespace or None)
         except errors.NotFound:
             return None
         return live if live["metadata"]["uid"] == entry.uid else None
 
-    async def _finish_foreground(self, entry: Entry) -> None:
+    async def _finish_foreground(self, entry: OwnershipEntry) -> None:
         blocking = self.graph.blocking(entry.uid)
         if not blocking:
             await self._drop_finalizer(entry, FOREGROUND)
             return
         self._wake(dependent.uid for dependent in blocking if not dependent.deleting)
 
-    async def _orphan_dependents(self, entry: Entry) -> None:
+    async def _orphan_dependents(self, entry: OwnershipEntry) -> None:
         for dependent in [*self.graph.dependents(entry.uid)]:
             live = await self._live(dependent)
             if live is not None:
                 await self._drop_owners(dependent, live, {entry.uid})
         await self._drop_finalizer(entry, ORPHAN)
 
-    async def _drop_owners(self, entry: Entry, live: Object, uids: set[str]) -> None:
+    async def _drop_owners(self, entry: OwnershipEntry, live: Object, uids: set[str]) -> None:
         meta = live["metadata"]
         kept = [owner for owner in meta.get("ownerReferences") or () if owner["uid"] not in uids]
         await self._patch(entry, meta, {"ownerReferences": kept or None})
 
-    async def _drop_finalizer(self, entry: Entry, finalizer: str) -> None:
+    async def _drop_finalizer(self, entry: OwnershipEntry, finalizer: str) -> None:
         live = await self._live(entry)
         if live is None:
             return
@@ -304,7 +304,7 @@ class GarbageCollector(Controller):
         kept = [name for name in meta.get("finalizers") or () if name != finalizer]
         await self._patch(entry, meta, {"finalizers": kept or None})
 
-    async def _patch(self, entry: Entry, meta: Object, change: Object) -> Object | None:
+    async def _patch(self, entry: OwnershipEntry, meta: Object, change: Object) -> Object | None:
         body = {"metadata": {"uid": entry.uid, "resourceVersion": meta["resourceVersion"], **change}}
         return await self._quietly(self.client.patch(entry.kind, entry.name, entry.namespace or None, body))
 

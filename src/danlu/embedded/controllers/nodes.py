@@ -115,16 +115,16 @@ class NodeController:
             text = f"Node {request.name} event: Registered Node {request.name} in Controller"
             self.events.normal(node, "RegisteredNode", text)
         try:
-            silent = self._silence(node)
-            if silent is not None:
-                node = await self._declare_lost(node, silent)
+            lost = self._lost_reason(node)
+            if lost is not None:
+                node = await self._declare_lost(node, lost)
             node = await self._taint(node)
         except errors.NotFound:
             return None
         after = await self._evict(node)
         return Outcome(requeue_after=min(LOOK_S, after) if after is not None else LOOK_S)
 
-    def _silence(self, node: Object) -> str | None:
+    def _lost_reason(self, node: Object) -> str | None:
         """Why the node counts as lost; None while it is heard of."""
         name = objects.name(node)
         ready = conditions.get((node.get("status") or {}).get("conditions"), "Ready")

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections import Counter
 
 from danlu import errors
-from danlu.embedded.controllers import pods as states
-from danlu.embedded.controllers.pods import PodControl
+from danlu.embedded.controllers._shared import podcontrol as states
+from danlu.embedded.controllers._shared.podcontrol import PodControl
 from danlu.meta import conditions, objects, owners
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Kind, Object
 from danlu.meta.labels import from_map
 from danlu.meta.wellknown import REPLICA_SET, REPLICATION_CONTROLLER
 from danlu.runtime import Controller, Manager, Outcome, Request
-from danlu.runtime.applying import write_status
+from danlu.runtime.outcomewriter import write_status
 
 
 def make(manager: Manager) -> Controller:

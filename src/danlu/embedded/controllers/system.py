@@ -5,36 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 
 from danlu.embedded.controllers import (
-    certificates,
+    certificatesigning,
     clusterroles,
     endpoints,
     ephemeral,
     garbage,
-    namespaces,
+    namespacedeletion,
     nodes,
+    persistentvolumeclaims,
     podgc,
-    quotas,
+    resourcequota,
     serviceaccounts,
     ttl,
-    volumes,
 )
 from danlu.embedded.controllers.serviceaccounts import Authority
 from danlu.runtime.manager import Factory
 
 
-def factories(volumes_directory: Path, authority: Authority, sign: certificates.Sign) -> tuple[Factory, ...]:
+def factories(volumes_directory: Path, authority: Authority, sign: certificatesigning.Sign) -> tuple[Factory, ...]:
     """Service accounts come first: nothing can run in a namespace before it has its own."""
     return (
         *serviceaccounts.factories(authority),
-        namespaces.make,
+        namespacedeletion.make,
         garbage.make,
         endpoints.make,
-        *volumes.factories(volumes_directory),
+        *persistentvolumeclaims.factories(volumes_directory),
         ephemeral.make,
-        quotas.make,
+        resourcequota.make,
         nodes.make,
         podgc.make,
         ttl.make,
         clusterroles.make,
-        lambda manager: certificates.make(manager, sign),
+        lambda manager: certificatesigning.make(manager, sign),
     )

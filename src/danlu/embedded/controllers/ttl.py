@@ -5,21 +5,13 @@ from __future__ import annotations
 import contextlib
 
 from danlu import errors
-from danlu.meta import conditions, objects
+from danlu.embedded.controllers._shared.jobs import ended
+from danlu.meta import objects
 from danlu.meta.clock import later, parse_time
-from danlu.meta.kind import Object
 from danlu.meta.wellknown import JOB
 from danlu.runtime.controller import Controller
 from danlu.runtime.manager import Manager
 from danlu.runtime.reconcile import Outcome, Request
-
-
-def finished_at(job: Object) -> str | None:
-    for type in ("Complete", "Failed"):
-        found = conditions.get((job.get("status") or {}).get("conditions"), type)
-        if found is not None and found.get("status") == "True":
-            return found.get("lastTransitionTime")
-    return None
 
 
 def make(manager: Manager) -> Controller:
@@ -29,10 +21,10 @@ def make(manager: Manager) -> Controller:
         job = jobs.get(request.namespace, request.name)
         if job is None or objects.is_deleting(job):
             return None
-        ttl, finished = job["spec"].get("ttlSecondsAfterFinished"), finished_at(job)
-        if ttl is None or finished is None:
+        ttl, end = job["spec"].get("ttlSecondsAfterFinished"), ended(job)
+        if ttl is None or end is None or not end.get("lastTransitionTime"):
             return None
-        left = (later(parse_time(finished), ttl) - manager.clock()).total_seconds()
+        left = (later(parse_time(end["lastTransitionTime"]), ttl) - manager.clock()).total_seconds()
         if left > 0:
             return Outcome(requeue_after=left)
         meta = job["metadata"]

@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from danlu.client.client import Client
-from danlu.embedded.node.addresses import Addresses
-from danlu.embedded.node.images import Catalogue
-from danlu.embedded.node.podsockets import PodSockets
-from danlu.embedded.node.processes import Containers
+from danlu.embedded.node.imagesource import ImageSource
+from danlu.embedded.node.network.podaddresses import Addresses
+from danlu.embedded.node.network.podsockets import PodSockets
+from danlu.embedded.node.sandbox.processes import Containers
 from danlu.embedded.node.settings import NodeSettings
 from danlu.meta.kind import Object
 from danlu.runtime.recorder import EventRecorder
 
 
 @dataclass(frozen=True, slots=True)
-class Devices:
+class ContainerDevices:
     """What a container gets of the machine's accelerators."""
 
     env: dict[str, str] = field(default_factory=dict)
     nodes: list[str] = field(default_factory=list)  # device files
 
 
-def no_devices(pod: Object, container: Object) -> Devices:
-    return Devices()
+def no_devices(pod: Object, container: Object) -> ContainerDevices:
+    return ContainerDevices()
 
 
 async def no_hosts_file(pod: Object, address: str) -> str:
@@ -40,12 +40,12 @@ class NodeContext:
     settings: NodeSettings
     recorder: EventRecorder
     containers: Containers
-    catalogue: Catalogue
+    images: ImageSource
     addresses: Addresses
     sockets: PodSockets
     host_ip: str = "127.0.0.1"
     hosts_file: Callable[[Object, str], Awaitable[str]] = no_hosts_file  # (pod, its address) -> file for /etc/hosts
-    devices: Callable[[Object, Object], Devices] = no_devices
+    devices: Callable[[Object, Object], ContainerDevices] = no_devices
     release_devices: Callable[[str], None] = lambda pod_uid: None
     api_address: Callable[[], tuple[str, int] | None] = lambda: None  # where pods reach the API; None: its service
     addressed_services: Callable[[str], Sequence[Object]] | None = None  # of a namespace; None: they are listed

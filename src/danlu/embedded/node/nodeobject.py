@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from danlu import __version__
+from danlu.diagnose import say
 from danlu.embedded.node import machine
 from danlu.meta import conditions
 from danlu.meta.kind import Object
+from danlu.meta.said import ANNOTATION, written
 
 KUBELET_VERSION = "v1.36.3"
 HOST_ADDRESS = "127.0.0.1"
@@ -122,12 +124,15 @@ def is_left_over(node: Object, own: set[str]) -> bool:
 
 
 def absent(node: Object, now: str) -> Object:
-    """The status of a node that is not there: nothing new is placed on it, what it ran is kept to be looked at."""
+    """A node that is not there: nothing new is placed on it, what it ran is kept to be looked at."""
     status: Object = dict(node.get("status") or {})
     found = [dict(condition) for condition in status.get("conditions") or ()]
-    text = "danlu was started without this node; start it with --nodes as before, or `kubectl delete node` it"
-    conditions.set(found, "Ready", "False", "NodeAbsent", text, now, lastHeartbeatTime=now)
-    return {**status, "conditions": found}
+    text = say("DL-NODE-ABSENT")
+    # As text alone: a Node's conditions have no room for its cause, so the annotation has it.
+    conditions.set(found, "Ready", "False", "NodeAbsent", str(text), now, lastHeartbeatTime=now)
+    annotations = {**(node["metadata"].get("annotations") or {}), ANNOTATION: written(text)}
+    metadata = {**node["metadata"], "annotations": annotations}
+    return {**node, "metadata": metadata, "status": {**status, "conditions": found}}
 
 
 def storage_of(data_dir: Path) -> int:

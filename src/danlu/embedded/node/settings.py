@@ -11,8 +11,6 @@ class NodeSettings:
 
     shared: bool = False  # for several people: processes of others are not shown to a pod
 
-    strict_images: bool = False  # an image that no catalogue knows cannot be pulled, rather than run in the default
-
     heartbeat_s: float = 10.0  # the lease; four missed ones make a node NotReady
     status_s: float = 60.0  # conditions are looked at and written at least this often
 
@@ -24,7 +22,7 @@ class NodeSettings:
     pressure_hold_s: float = 300.0  # a condition stays this long after the pressure has gone, so that it does not flap
 
     log_file_bytes: int = 10 << 20  # of one file of a container's log; kubelet's containerLogMaxSize
-    log_files: int = 100  # of one run of a container, beyond them the oldest go; kubelet keeps 5, trainings say more
+    log_files: int = 100  # of one run of a container, beyond them the oldest go; kubelet keeps 5, long runs say more
     logs_in_all: int = 5 << 30  # bytes of all logs, at most a tenth of the disk; one run may have a fifth of it
 
     first_backoff_s: float = 10.0  # before the second restart of a container; the first is at once

@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
-from danlu.embedded.node import logs
-from danlu.embedded.node.logreading import LogOptions, read
-from danlu.embedded.node.podsockets import PodSockets
-from danlu.embedded.node.processes import Container, Containers, ExecError, ProcessError, Session
+from danlu.embedded.node.logs import logfiles
+from danlu.embedded.node.logs.logreader import EVERYTHING, read
+from danlu.embedded.node.network.podsockets import PodSockets
+from danlu.embedded.node.sandbox.processes import Container, Containers, ExecError, ExecSession, ProcessError
+from danlu.embedded.streamoptions import LogOptions, StreamOptions
 from danlu.errors import BadRequest, InternalError
 from danlu.meta.kind import Object
 
@@ -34,48 +35,40 @@ class Streams:
         self,
         pod: Object,
         container: str,
+        options: LogOptions = EVERYTHING,
         *,
         previous: bool = False,
-        follow: bool = False,
-        tail: int | None = None,
-        since_ns: int | None = None,
-        limit_bytes: int | None = None,
-        timestamps: bool = False,
-        stream: str = "",
     ) -> AsyncIterator[bytes]:
         uid = pod["metadata"]["uid"]
         attempt = self._attempt(pod, container, previous)
-        path = logs.path_for(str(self._containers.data_dir), uid, container, attempt)
+        path = logfiles.path_for(str(self._containers.data_dir), uid, container, attempt)
 
         def ended() -> bool:
             return not any(c.name == container and c.attempt == attempt for c in self._containers.running_in(uid))
 
-        return read(path, LogOptions(follow, tail, since_ns, limit_bytes, timestamps, stream), ended)
+        return read(path, options, ended)
 
     async def check(self, pod: Object, container: str) -> None:
         self._running(pod, container)
 
-    async def exec(
-        self, pod: Object, container: str, command: Sequence[str], *, stdin: bool, stdout: bool, stderr: bool, tty: bool
-    ) -> ProcessSession:
+    async def exec(self, pod: Object, container: str, command: Sequence[str], streams: StreamOptions) -> ProcessSession:
         found = self._running(pod, container)
         try:
-            session = await self._containers.exec(found.id, list(command), tty=tty, stdin=stdin)
+            session = await self._containers.exec(found.id, list(command), tty=streams.tty, stdin=streams.stdin)
         except ExecError as error:
             raise InternalError(f"Internal error occurred: error executing command in container: {error}") from error
         except ProcessError as error:
             raise _not_found(container) from error
-        return ProcessSession(session, stdout=stdout, stderr=stderr, is_exec=True)
+        return ProcessSession(session, stdout=streams.stdout, stderr=streams.stderr, is_exec=True)
 
-    async def attach(
-        self, pod: Object, container: str, *, stdin: bool, stdout: bool, stderr: bool, tty: bool
-    ) -> ProcessSession:
+    async def attach(self, pod: Object, container: str, streams: StreamOptions) -> ProcessSession:
         found = self._running(pod, container)
         try:
-            session = await self._containers.attach(found.id, stdin=stdin)
+            session = await self._containers.attach(found.id, stdin=streams.stdin)
         except (ExecError, ProcessError) as error:
             raise _not_found(container) from error
-        return ProcessSession(session, stdout=stdout, stderr=stderr, is_exec=False, stdin=stdin)
+        wanted = {"stdout": streams.stdout, "stderr": streams.stderr, "stdin": streams.stdin}
+        return ProcessSession(session, **wanted, is_exec=False)
 
     async def connect(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Tries the pod's own address, then those of loopback: pods share the host's network."""
@@ -181,7 +174,7 @@ class _Reader:
 class ProcessSession:
     """The API server's `Session` on the descriptors of a process."""
 
-    def __init__(self, session: Session, *, stdout: bool, stderr: bool, is_exec: bool, stdin: bool = True) -> None:
+    def __init__(self, session: ExecSession, *, stdout: bool, stderr: bool, is_exec: bool, stdin: bool = True) -> None:
         self._session = session
         self._is_exec = is_exec
         self._changed = asyncio.Event()

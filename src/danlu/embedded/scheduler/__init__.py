@@ -1,9 +1,10 @@
 """The scheduler: queue, filters, scores, preemption and gangs.
 
-    queue → placing (trial → filters → scores) → binding
-         │       └ refused → preemption → reporting
-         └ pods of a policy's scheduler → gangwork (gangs → placing; refused → shortage, reclaim) → binding, reporting
+    eventhandlers → schedulingqueue → placement (trial → filters → scores) → binder
+                      │        └ refused → preemption → placementreport
+                      └ pods of a policy's scheduler → gangscheduling → binder, placementreport
+                          (gangs → placement; refused → shortage, quotareclaim)
 
-All but `scheduler`, `binding` and `reporting` is pure and synchronous: it works on the `cache` and does no I/O. What
+All but `scheduler`, `binder` and `placementreport` is pure and synchronous: it works on the `cache`, without I/O. What
 gangs and lanes there are is a `policy`'s to say; this package knows no kind that has them.
 """

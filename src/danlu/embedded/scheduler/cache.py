@@ -115,7 +115,7 @@ class Cache:
             info = self.nodes[node] = NodeInfo(node)
         info.add(pod)
         self.pods[pod.uid] = (pod, node)
-        self.denominate(pod.uid)
+        self.clear_nomination(pod.uid)
         self._count(pod, node, 1)
         self.generation += 1
 
@@ -158,11 +158,11 @@ class Cache:
     # -- nominations: room that a preemptor made and has not taken yet
 
     def nominate(self, pod: PodInfo, node: str) -> None:
-        self.denominate(pod.uid)
+        self.clear_nomination(pod.uid)
         self.nominated.setdefault(node, {})[pod.uid] = pod
         self.generation += 1
 
-    def denominate(self, uid: str) -> None:
+    def clear_nomination(self, uid: str) -> None:
         for node, waiting in list(self.nominated.items()):
             if waiting.pop(uid, None) is not None:
                 self.generation += 1

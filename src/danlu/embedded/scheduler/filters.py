@@ -27,28 +27,28 @@ ON_VOLUME = frozenset((NODE_CHANGED, VOLUME_CHANGED))
 ANYTHING = frozenset((NODE_CHANGED, POD_GONE, POD_PLACED, VOLUME_CHANGED))
 
 
-class Refusal(NamedTuple):
+class FilterRefusal(NamedTuple):
     reasons: tuple[str, ...]
     final: bool
     wakes: frozenset[str]
 
 
-UNSCHEDULABLE = Refusal(("node(s) were unschedulable",), True, ON_NODE)
-TAINTED = Refusal(("node(s) had untolerated taint(s)",), True, ON_NODE)
-NODE_AFFINITY = Refusal(("node(s) didn't match Pod's node affinity/selector",), True, ON_NODE)
-PORTS = Refusal(("node(s) didn't have free ports for the requested pod ports",), False, ON_ROOM)
-SPREAD_LABEL = Refusal(
+UNSCHEDULABLE = FilterRefusal(("node(s) were unschedulable",), True, ON_NODE)
+TAINTED = FilterRefusal(("node(s) had untolerated taint(s)",), True, ON_NODE)
+NODE_AFFINITY = FilterRefusal(("node(s) didn't match Pod's node affinity/selector",), True, ON_NODE)
+PORTS = FilterRefusal(("node(s) didn't have free ports for the requested pod ports",), False, ON_ROOM)
+SPREAD_LABEL = FilterRefusal(
     ("node(s) didn't match pod topology spread constraints (missing required label)",), True, ON_NODE
 )
-SPREAD = Refusal(("node(s) didn't match pod topology spread constraints",), False, ON_PODS)
-AFFINITY = Refusal(("node(s) didn't match pod affinity rules",), True, ON_PODS)
-ANTI_AFFINITY = Refusal(("node(s) didn't match pod anti-affinity rules",), False, ON_PODS)
-REPELLED = Refusal(("node(s) didn't satisfy existing pods anti-affinity rules",), False, ON_PODS)
+SPREAD = FilterRefusal(("node(s) didn't match pod topology spread constraints",), False, ON_PODS)
+AFFINITY = FilterRefusal(("node(s) didn't match pod affinity rules",), True, ON_PODS)
+ANTI_AFFINITY = FilterRefusal(("node(s) didn't match pod anti-affinity rules",), False, ON_PODS)
+REPELLED = FilterRefusal(("node(s) didn't satisfy existing pods anti-affinity rules",), False, ON_PODS)
 
-VolumeFilter = Callable[[NodeInfo], Refusal | None]
+VolumeFilter = Callable[[NodeInfo], FilterRefusal | None]
 
 
-def resources(pod: PodInfo, node: NodeInfo) -> Refusal | None:
+def resources(pod: PodInfo, node: NodeInfo) -> FilterRefusal | None:
     reasons: list[str] = []
     final = False
     if len(node.pods) + 1 > node.max_pods:
@@ -59,10 +59,10 @@ def resources(pod: PodInfo, node: NodeInfo) -> Refusal | None:
         if wanted > capacity - requested.get(name, 0):
             reasons.append(f"Insufficient {name}")
             final = final or wanted > capacity
-    return Refusal(tuple(reasons), final, ON_ROOM) if reasons else None
+    return FilterRefusal(tuple(reasons), final, ON_ROOM) if reasons else None
 
 
-def spread(trial: Trial, node: NodeInfo) -> Refusal | None:
+def spread(trial: Trial, node: NodeInfo) -> FilterRefusal | None:
     for constraint, counts in zip(trial.pod.spread, trial.spread, strict=True):
         value = node.labels.get(constraint.topology)
         if value is None:
@@ -87,7 +87,7 @@ def _near_enough(trial: Trial, node: NodeInfo) -> bool:
     return found or (not trial.affine and matches_all(trial.pod.affinity, trial.pod, trial.cache))
 
 
-def neighbours(trial: Trial, node: NodeInfo) -> Refusal | None:
+def neighbours(trial: Trial, node: NodeInfo) -> FilterRefusal | None:
     if trial.pod.affinity and not _near_enough(trial, node):
         return AFFINITY
     if trial.anti_affine:
@@ -103,7 +103,7 @@ def neighbours(trial: Trial, node: NodeInfo) -> Refusal | None:
     return None
 
 
-def refusal(trial: Trial, node: NodeInfo, volumes: VolumeFilter | None = None) -> Refusal | None:
+def refusal(trial: Trial, node: NodeInfo, volumes: VolumeFilter | None = None) -> FilterRefusal | None:
     """None: the pod may run there."""
     pod = trial.pod
     if node.unschedulable and not nodeselection.is_tolerated(nodeselection.UNSCHEDULABLE_TAINT, pod.tolerations):
@@ -124,7 +124,7 @@ def refusal(trial: Trial, node: NodeInfo, volumes: VolumeFilter | None = None) -
     return refused
 
 
-def refusal_among_nominated(trial: Trial, node: NodeInfo, volumes: VolumeFilter | None = None) -> Refusal | None:
+def refusal_among_nominated(trial: Trial, node: NodeInfo, volumes: VolumeFilter | None = None) -> FilterRefusal | None:
     """`refusal`, also with those pods there that were promised room on the node and rank at least as high."""
     promised = trial.cache.nominated_on(node.name, trial.pod)
     if promised:

@@ -12,13 +12,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from danlu.diagnose import stated
 from danlu.embedded.scheduler import shortage
 from danlu.embedded.scheduler.cache import Cache
 from danlu.embedded.scheduler.filters import ON_ROOM
-from danlu.embedded.scheduler.placing import Diagnosis, Found, Placer, histogram
+from danlu.embedded.scheduler.placement import Diagnosis, FoundNode, Placer, histogram
 from danlu.embedded.scheduler.podinfo import REQUIRED, PodInfo
 from danlu.embedded.scheduler.policy import Gang, Lane
 from danlu.meta.kind import Object
+from danlu.meta.said import carried
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ class Attempt:
 class Placement:
     """Pods with their nodes, all assumed in the cache; the rest of the gang may wait for room of its own."""
 
-    placed: list[tuple[PodInfo, Found]]
+    placed: list[tuple[PodInfo, FoundNode]]
     left: list[PodInfo]
     left_because: str = ""
     wakes: frozenset[str] = ON_ROOM
@@ -96,10 +98,12 @@ def search(attempt: Attempt, placer: Placer) -> Placement | GangRefusal:
             return again
     best = max(first, packed, key=lambda placement: len(placement.placed))
     lacking = max(best.left, key=lambda pod: (pod.created, pod.name)).name
-    fit = ""
-    if attempt.gang.name:
-        fit = f"{len(best.placed)} fit, {lacking} does not: " if best.placed else f"{lacking} does not fit: "
-    return GangRefusal(f"{fit}{best.left_because}", best.wakes)
+    why: str = best.left_because
+    if attempt.gang.name and best.placed:
+        why = stated("DL-GROUP-FITS-PARTLY", fit=len(best.placed), pod=lacking, why=best.left_because)
+    elif attempt.gang.name:
+        why = stated("DL-GROUP-FITS-NOT", pod=lacking, why=best.left_because)
+    return GangRefusal(why, best.wakes)
 
 
 def is_enough(attempt: Attempt, placement: Placement) -> bool:
@@ -115,19 +119,14 @@ def is_enough(attempt: Attempt, placement: Placement) -> bool:
 def _waiting_for_members(attempt: Attempt) -> GangRefusal | None:
     gang, present = attempt.gang, len(attempt.members) + len(attempt.pods)
     if len(attempt.pods) < attempt.needed:
-        message = (
-            f"group {gang.name} waits for its pods: {present} of at least {gang.min_member} exist; "
-            "all of them are placed at once"
-        )
+        message = stated("DL-GROUP-INCOMPLETE", group=gang.name, have=present, least=gang.min_member)
         return GangRefusal(message, frozenset(), passing=True)
     waiting = Counter(pod.role for pod in attempt.pods)
     for role, needed in attempt.needed_of_roles.items():
         if waiting[role] < needed:
             least = gang.roles[role]
-            message = (
-                f"group {gang.name} waits for its pods: {least - needed + waiting[role]} of at least {least} "
-                f"with role {role} exist; all of them are placed at once"
-            )
+            have = least - needed + waiting[role]
+            message = stated("DL-GROUP-INCOMPLETE", group=gang.name, have=have, least=least, role=role)
             return GangRefusal(message, frozenset(), passing=True)
     return None
 
@@ -136,14 +135,18 @@ def _no_room(attempt: Attempt, cache: Cache, why: str, wakes: frozenset[str] = O
     gang, total = attempt.gang, len(cache.real)
     if not total:
         return GangRefusal(why, wakes)
+    if any(cause["code"] == shortage.OVER_QUOTA for cause in carried(why)):
+        return GangRefusal(why, wakes)  # the nodes are not to blame
     never = shortage.for_ever(attempt.pods, attempt.needed, attempt.members, cache)
-    subject = f" for all {gang.min_member} pods of group {gang.name}" if gang.name else ""
+    told: dict[str, object] = {"nodes": total, "group": gang.name}
     if attempt.members and gang.name:
         more = max(attempt.needed, 1)
-        subject = f" for {more} more pod{'s' if more > 1 else ''} of group {gang.name}"
+        told |= {"missing": more, "more_pods": f"{more} more pod{'s' if more > 1 else ''}"}
+    elif gang.name:
+        told["all"] = gang.min_member
     if never:
-        return GangRefusal(f"0/{total} nodes are available{subject}, and never will be as they are: {never}.", wakes)
-    return GangRefusal(f"0/{total} nodes are available{subject}: {why}.", wakes, room=True)
+        return GangRefusal(stated("DL-GROUP-NEVER", **told, why=never), wakes)
+    return GangRefusal(stated("DL-GROUP-NO-ROOM", **told, why=why), wakes, room=True)
 
 
 def _in_order(attempt: Attempt) -> list[PodInfo]:

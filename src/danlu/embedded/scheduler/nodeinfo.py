@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from danlu.embedded.scheduler.podinfo import PodInfo, Request, whole_request
 from danlu.meta.kind import Object
-from danlu.meta.usage import amounts
+from danlu.meta.resourcesums import amounts
 
 ANY_ADDRESS = "0.0.0.0"
 

@@ -15,7 +15,7 @@ from danlu.meta import labels as label_rules
 from danlu.meta.kind import Object
 from danlu.meta.labels import Selector
 from danlu.meta.quantity import ZERO, Quantity, parse
-from danlu.meta.usage import Amounts, pod_requests
+from danlu.meta.resourcesums import Amounts, pod_requests
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -51,7 +51,7 @@ def selector_of(stated: Object | None, extra: Mapping[str, str] | None = None) -
     return label_rules.from_label_selector(stated)
 
 
-class Term:
+class AffinityTerm:
     """One pod (anti-)affinity term: which pods it speaks of, and over which topology."""
 
     __slots__ = ("key", "namespace_selector", "namespaces", "selector", "topology", "weight")
@@ -189,12 +189,12 @@ class PodInfo:
         self.affinity, self.preferred_affinity = self._terms(affinity.get("podAffinity"))
         self.anti_affinity, self.preferred_anti_affinity = self._terms(affinity.get("podAntiAffinity"))
 
-    def _terms(self, rules: Object | None) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    def _terms(self, rules: Object | None) -> tuple[tuple[AffinityTerm, ...], tuple[AffinityTerm, ...]]:
         if not rules:
             return (), ()
-        required = tuple(Term(stated, self.namespace) for stated in rules.get(REQUIRED) or ())
+        required = tuple(AffinityTerm(stated, self.namespace) for stated in rules.get(REQUIRED) or ())
         preferred = tuple(
-            Term(stated.get("podAffinityTerm") or {}, self.namespace, stated.get("weight") or 0)
+            AffinityTerm(stated.get("podAffinityTerm") or {}, self.namespace, stated.get("weight") or 0)
             for stated in rules.get(PREFERRED) or ()
         )
         return required, preferred

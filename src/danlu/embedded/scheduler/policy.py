@@ -1,7 +1,7 @@
 """What a scheduler with rules of its own hands to this one: gangs of pods, and the lanes they wait in.
 
-The scheduler knows no kind that has gangs or queues. A `Policy` reads them, wherever they are kept, and answers in
-these plain terms; the program that puts the cluster together passes it in (`Scheduler.use`).
+The scheduler knows no kind that has gangs or queues. A `SchedulingPolicy` reads them, wherever they are, and answers
+in these plain terms; the program that puts the cluster together passes it in (`Scheduler.use`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Lane(Protocol):
 Listener = Callable[[str], None]
 
 
-class Policy(Protocol):
+class SchedulingPolicy(Protocol):
     @property
     def names(self) -> Collection[str]: ...  # the schedulerNames that these rules are for
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from danlu.embedded.scheduler.cache import Cache
-from danlu.embedded.scheduler.claims import Claims, VolumeView
-from danlu.embedded.scheduler.filters import Refusal, VolumeFilter, refusal_among_nominated
+from danlu.embedded.scheduler.filters import FilterRefusal, VolumeFilter, refusal_among_nominated
 from danlu.embedded.scheduler.nodeinfo import NodeInfo
-from danlu.embedded.scheduler.placing import Diagnosis, histogram
+from danlu.embedded.scheduler.placement import Diagnosis, histogram
 from danlu.embedded.scheduler.podinfo import PodInfo
 from danlu.embedded.scheduler.trial import Trial
+from danlu.embedded.scheduler.volumeclaims import Claims, VolumeView
 from danlu.meta import conditions
 
-NOT_HELPFUL = Refusal(("Preemption is not helpful for scheduling",), True, frozenset())
-NO_VICTIMS = Refusal(("No preemption victims found for incoming pod",), True, frozenset())
+NOT_HELPFUL = FilterRefusal(("Preemption is not helpful for scheduling",), True, frozenset())
+NO_VICTIMS = FilterRefusal(("No preemption victims found for incoming pod",), True, frozenset())
 PRIORITY_SHIFT = 2**31  # makes every priority positive, so that fewer victims also means a smaller sum
 
 
 @dataclass(slots=True)
-class Plan:
+class PreemptionPlan:
     node: str
     victims: list[PodInfo]  # the most important first
 
@@ -51,7 +51,7 @@ def ineligible(pod: PodInfo, cache: Cache, diagnosis: Diagnosis) -> str:
     return ""
 
 
-def victims_on(trial: Trial, node: NodeInfo, volumes: VolumeFilter | None) -> list[PodInfo] | Refusal:
+def victims_on(trial: Trial, node: NodeInfo, volumes: VolumeFilter | None) -> list[PodInfo] | FilterRefusal:
     lower = sorted((pod for pod in node.pods.values() if pod.priority < trial.pod.priority), key=_importance)
     if not lower:
         return NO_VICTIMS
@@ -73,7 +73,7 @@ def victims_on(trial: Trial, node: NodeInfo, volumes: VolumeFilter | None) -> li
     return victims or NO_VICTIMS
 
 
-def _cost(plan: Plan) -> tuple[int, int, int, list[int]]:
+def _cost(plan: PreemptionPlan) -> tuple[int, int, int, list[int]]:
     """Smaller is better: the mightiest victim, the sum of priorities, how many, and how long they have run."""
     priorities = [pod.priority for pod in plan.victims]
     highest = max(priorities)
@@ -81,15 +81,15 @@ def _cost(plan: Plan) -> tuple[int, int, int, list[int]]:
     return highest, sum(p + PRIORITY_SHIFT for p in priorities), len(priorities), [-ord(char) for char in started]
 
 
-def plan(pod: PodInfo, cache: Cache, view: VolumeView, diagnosis: Diagnosis) -> Plan | str:
+def plan(pod: PodInfo, cache: Cache, view: VolumeView, diagnosis: Diagnosis) -> PreemptionPlan | str:
     """A plan, or the words that follow the refusal."""
     if not cache.real:
         return ""
     reason = ineligible(pod, cache, diagnosis)
     if reason:
         return f"preemption: {reason}"
-    answers: dict[str, Refusal] = {}
-    plans: list[Plan] = []
+    answers: dict[str, FilterRefusal] = {}
+    plans: list[PreemptionPlan] = []
     claims = Claims(pod, view) if pod.claims else None
     trial: Trial | None = None
     for name, node in cache.real.items():
@@ -99,10 +99,10 @@ def plan(pod: PodInfo, cache: Cache, view: VolumeView, diagnosis: Diagnosis) -> 
             continue
         trial = trial or Trial(pod, cache)
         found = victims_on(trial, node, claims.filter if claims else None)
-        if isinstance(found, Refusal):
+        if isinstance(found, FilterRefusal):
             answers[name] = found
         else:
-            plans.append(Plan(name, found))
+            plans.append(PreemptionPlan(name, found))
     if plans:
         return min(plans, key=_cost)
     return f"preemption: 0/{len(cache.real)} nodes are available: {histogram(answers.values())}."

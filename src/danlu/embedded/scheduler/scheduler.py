@@ -18,19 +18,21 @@ from typing import Any
 
 from danlu import errors
 from danlu.client.client import Client
-from danlu.client.informer import ADDED, DELETED, Informer
-from danlu.embedded.scheduler import filters, preemption
-from danlu.embedded.scheduler.binding import DEFAULT_NAME, Binder
+from danlu.client.informer import ADDED, Informer
+from danlu.embedded.scheduler import filters, preemption, shortage
+from danlu.embedded.scheduler.binder import DEFAULT_NAME, Binder
 from danlu.embedded.scheduler.cache import Cache
+from danlu.embedded.scheduler.eventhandlers import EventHandlers
 from danlu.embedded.scheduler.gangs import GangRefusal
-from danlu.embedded.scheduler.gangwork import GangWork
-from danlu.embedded.scheduler.placing import Diagnosis, Found, Placer
+from danlu.embedded.scheduler.gangscheduling import GangScheduling
+from danlu.embedded.scheduler.placement import Diagnosis, FoundNode, Placer
+from danlu.embedded.scheduler.placementreport import GangReports, Reporter
 from danlu.embedded.scheduler.podinfo import PodInfo
-from danlu.embedded.scheduler.policy import Policy
-from danlu.embedded.scheduler.queue import Entry, SchedulingQueue
-from danlu.embedded.scheduler.reporting import GangReports, Reporter
-from danlu.meta import volumes
+from danlu.embedded.scheduler.policy import SchedulingPolicy
+from danlu.embedded.scheduler.schedulingqueue import QueuedPod, SchedulingQueue
+from danlu.meta import volumematching
 from danlu.meta.kind import Object
+from danlu.meta.said import Said, carried
 from danlu.meta.wellknown import (
     NAMESPACE,
     NODE,
@@ -43,13 +45,12 @@ from danlu.runtime.manager import Manager
 
 log = logging.getLogger(__name__)
 
-FINISHED = ("Succeeded", "Failed")
 TURN_S = 0.004  # after this long the loop lets the API server have its turn
 LONGEST_SLEEP_S = 30.0
 
 
 class _Volumes:
-    """The volume side of the world, read from informers (claims.VolumeView)."""
+    """The volume side of the world, read from informers (volumeclaims.VolumeView)."""
 
     def __init__(self, claims: Informer, volumes: Informer, classes: Informer) -> None:
         self._claims, self._volumes, self._classes = claims, volumes, classes
@@ -64,7 +65,7 @@ class _Volumes:
         return self._classes.get(None, name)
 
     def free_volume_for(self, claim: Object, suits: Callable[[Object], bool]) -> Object | None:
-        return volumes.best_volume(self._volumes.list(), claim, suits)
+        return volumematching.best_volume(self._volumes.list(), claim, suits)
 
 
 class Scheduler:
@@ -81,7 +82,6 @@ class Scheduler:
         self.queue = SchedulingQueue(clock, self._lane_order)
         self._clock = clock
         self._client = client
-        self._names = frozenset(names)
         self._pods = manager.informer(POD)
         self._nodes = manager.informer(NODE)
         self._namespaces = manager.informer(NAMESPACE)
@@ -91,11 +91,12 @@ class Scheduler:
         self._placer = Placer(self.cache, self._view)
         self._reporters: dict[str, Reporter] = {}
         self._binder = Binder(client, self._claims, self._reporter)
-        self._work = GangWork(self.cache, self.queue, self._placer, self)
+        self._work = GangScheduling(self.cache, self.queue, self._placer, self)
         self._gang_reports = GangReports(self._report)
         self._answers: dict[bytes, Diagnosis] = {}
         self._answers_at = -1
         self._wake = asyncio.Event()
+        self._handlers = EventHandlers(self.cache, self.queue, self._work, names, self._wake.set)
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.Task[None] | None = None
 
@@ -105,11 +106,12 @@ class Scheduler:
         """The manager must have been started; returns when the first pod could be placed."""
         informers = (self._nodes, self._namespaces, *self._volume_informers, self._pods)
         await asyncio.gather(*(informer.synced() for informer in informers))
-        self._nodes.add_handler(self._node_changed)
-        self._namespaces.add_handler(self._namespace_changed)
+        self._claims.add_handler(lambda _event, claim, _old: self._binder.claim_changed(claim))
+        self._nodes.add_handler(self._handlers.node_changed)
+        self._namespaces.add_handler(self._handlers.namespace_changed)
         for informer in self._volume_informers:
-            informer.add_handler(self._volume_changed)
-        self._pods.add_handler(self._pod_changed)
+            informer.add_handler(self._handlers.volume_changed)
+        self._pods.add_handler(self._handlers.pod_changed)
         self._loop = asyncio.create_task(self._run(), name="scheduler")
 
     async def stop(self) -> None:
@@ -120,16 +122,16 @@ class Scheduler:
         self._gang_reports.stop()
         await asyncio.gather(*(reporter.stop() for reporter in self._reporters.values()))
 
-    def use(self, policy: Policy) -> None:
+    def use(self, policy: SchedulingPolicy) -> None:
         """Also places pods that name one of the policy's schedulers, by its rules; it must have read its sources."""
-        self._names |= frozenset(policy.names)
+        self._handlers.names |= frozenset(policy.names)
         self._work.use(policy)
-        policy.listen(self._gang_changed, self._lane_changed)
+        policy.listen(self._handlers.gang_changed, self._handlers.lane_changed)
         if self._loop is not None:
             for pod in self._pods.list():
                 if self._work.policy(pod) is not None:
                     self.cache.remove_pod(pod["metadata"]["uid"])  # seen before, and not known to be of a gang
-                    self._pod_changed(ADDED, pod, None)
+                    self._handlers.pod_changed(ADDED, pod, None)
 
     def _reporter(self, pod: PodInfo) -> Reporter:
         name = (pod.pod.get("spec") or {}).get("schedulerName") or DEFAULT_NAME
@@ -141,107 +143,6 @@ class Scheduler:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    # -- what the informers tell
-
-    def _happened(self, event: str) -> None:
-        self._work.something_happened()
-        if self.queue.wake(event):
-            self._wake.set()
-
-    def _node_changed(self, event: str, node: Object, old: Object | None) -> None:
-        if event == DELETED:
-            self.cache.remove_node(node["metadata"]["name"])
-        elif old is None or _placement_facts(old) != _placement_facts(node):
-            self.cache.set_node(node)
-        else:
-            return  # a heartbeat
-        self._happened(filters.NODE_CHANGED)
-
-    def _namespace_changed(self, event: str, namespace: Object, _old: Object | None) -> None:
-        labels = None if event == DELETED else namespace["metadata"].get("labels") or {}
-        self.cache.set_namespace(namespace["metadata"]["name"], labels)
-
-    def _volume_changed(self, _event: str, obj: Object, old: Object | None) -> None:
-        if obj.get("kind") == PERSISTENT_VOLUME_CLAIM.kind:
-            self._binder.claim_changed(obj)
-        self._happened(filters.VOLUME_CHANGED)
-        self._answers.clear()
-
-    def _pod_changed(self, event: str, pod: Object, old: Object | None) -> None:
-        uid = pod["metadata"].get("uid") or ""
-        if event == DELETED:
-            self._work.leaves(uid)
-            self._pod_gone(uid)
-        elif (pod.get("status") or {}).get("phase") in FINISHED:
-            self._member_seen(pod)
-            self._pod_gone(uid)
-        elif (pod.get("spec") or {}).get("nodeName"):
-            self._pod_has_node(pod, old)
-        else:
-            self._pod_waits(pod, old)
-
-    def _pod_gone(self, uid: str) -> None:
-        self.queue.remove(uid)
-        self.cache.denominate(uid)
-        self._work.room_made_by(uid)
-        if self.cache.remove_pod(uid):
-            self._happened(filters.POD_GONE)
-
-    def _pod_has_node(self, pod: Object, old: Object | None) -> None:
-        uid = pod["metadata"]["uid"]
-        known = self.cache.pods.get(uid)
-        if known is not None and old is not None and not self.cache.is_assumed(uid) and _same_pod(pod, old):
-            known[0].pod = pod
-            return
-        self.queue.remove(uid)
-        info = self._work.info(pod)
-        if self.cache.set_pod(info, pod["spec"]["nodeName"]):
-            self._happened(filters.POD_PLACED)
-        self._member_seen(pod, info)
-
-    def _member_seen(self, pod: Object, info: PodInfo | None = None) -> None:
-        """A pod with a node: it counts in its gang until it is being deleted."""
-        if self._work.policy(pod) is None:
-            return
-        if pod["metadata"].get("deletionTimestamp") or not (pod.get("spec") or {}).get("nodeName"):
-            self._work.leaves(pod["metadata"]["uid"])
-        else:
-            self._work.joins(info or self._work.info(pod))
-
-    def _pod_waits(self, pod: Object, old: Object | None) -> None:
-        meta, spec = pod["metadata"], pod.get("spec") or {}
-        uid = meta["uid"]
-        if (spec.get("schedulerName") or DEFAULT_NAME) not in self._names:
-            return
-        if meta.get("deletionTimestamp") or spec.get("schedulingGates"):
-            self.queue.remove(uid)
-            self.cache.denominate(uid)
-            return
-        if self.cache.is_assumed(uid):
-            return  # being bound: an older picture of it
-        info = self._work.info(pod)
-        if uid in self.queue and old is not None and _same_pod(pod, old):
-            self.queue.refresh(info)
-            return
-        if info.nominated:
-            self.cache.nominate(info, info.nominated)
-        self.queue.add(info, self._work.priority(info))
-        self._wake.set()
-
-    def _gang_changed(self, key: str) -> None:
-        for entry in self.queue.gang(key):
-            nominated = entry.pod.nominated
-            entry.pod = self._work.info(entry.pod.pod)
-            entry.pod.nominated = nominated
-            entry.gang_priority = self._work.priority(entry.pod)
-        if self.queue.wake_gang(key):
-            self._wake.set()
-
-    def _lane_changed(self, lane: str) -> None:
-        self._work.refresh_lane(lane)
-        if self.queue.wake_lane(lane):
-            self._wake.set()
 
     def _lane_order(self, lane: str) -> tuple[float, ...]:
         return self._work.lane_order(lane)
@@ -274,14 +175,14 @@ class Scheduler:
         self._wake.clear()
         self.queue.wake_stale()
 
-    def _try(self, entry: Entry) -> None:
+    def _try(self, entry: QueuedPod) -> None:
         policy = self._work.policy(entry.pod.pod)
         if policy is not None:
             self._work.try_gang(entry, policy)
             return
         since = self.queue.cycle
         answer = self._answer(entry.pod)
-        if isinstance(answer, Found):
+        if isinstance(answer, FoundNode):
             self.cache.assume(entry.pod, answer.node)
             self.bind(entry.pod, answer)
             return
@@ -291,7 +192,7 @@ class Scheduler:
         self.queue.refused(entry, answer.wakes, since)
         self._report(entry.pod, answer.message(), nominated)
 
-    def _answer(self, pod: PodInfo) -> Found | Diagnosis:
+    def _answer(self, pod: PodInfo) -> FoundNode | Diagnosis:
         if self._answers_at != self.cache.generation:
             self._answers.clear()
             self._answers_at = self.cache.generation
@@ -307,11 +208,11 @@ class Scheduler:
                 self._answers[pod.signature] = diagnosis
             if "not eligible" in plan:
                 return None
-            self.cache.denominate(pod.uid)
+            self.cache.clear_nomination(pod.uid)
             return ""
         for rival in [*self.cache.nominated.get(plan.node, {}).values()]:
             if rival.priority < pod.priority:
-                self.cache.denominate(rival.uid)
+                self.cache.clear_nomination(rival.uid)
         pod.nominated = plan.node
         self.cache.nominate(pod, plan.node)
         self._spawn(self._binder.evict(pod, plan), f"preempt for {pod.name}")
@@ -319,19 +220,19 @@ class Scheduler:
 
     # -- what follows a decision
 
-    def bind(self, pod: PodInfo, found: Found) -> None:
+    def bind(self, pod: PodInfo, found: FoundNode) -> None:
         """The pod is already assumed on its node."""
         self.queue.remove(pod.uid)
         if pod.gang:
             self._gang_reports.settled(pod.gang)
         self._spawn(self._bind_now(pod, found), f"bind {pod.name}")
 
-    async def _bind_now(self, pod: PodInfo, found: Found) -> None:
+    async def _bind_now(self, pod: PodInfo, found: FoundNode) -> None:
         try:
             await self._binder.bind(pod, found)
         except errors.NotFound:
             self._work.leaves(pod.uid)
-            self._pod_gone(pod.uid)
+            self._handlers.pod_gone(pod.uid)
         except Exception as error:
             if not isinstance(error, errors.ApiError):
                 log.exception("binding %s/%s failed", *pod.key)
@@ -340,7 +241,7 @@ class Scheduler:
     def _binding_failed(self, pod: PodInfo, why: str) -> None:
         self.cache.forget(pod)
         self._work.leaves(pod.uid)
-        self._happened(filters.POD_GONE)
+        self._handlers.happened(filters.POD_GONE)
         current = self._pods.get(pod.namespace, pod.name)
         if current is None or current["metadata"].get("uid") != pod.uid or current["spec"].get("nodeName"):
             return
@@ -351,10 +252,12 @@ class Scheduler:
 
     def _report(self, pod: PodInfo, message: str, nominated: str | None = None) -> None:
         reporter = self._reporter(pod)
-        if reporter.is_news(pod, message, nominated):
+        if reporter.must_report(pod, message, nominated):
+            if not carried(message) and (never := shortage.never_fits(pod, self.cache, message)):
+                message = Said(message, [never.carried()])
             self._spawn(reporter.refused(pod, message, nominated), f"report {pod.name}")
 
-    # -- what follows a decision on a gang (gangwork.Consequences)
+    # -- what follows a decision on a gang (gangscheduling.Consequences)
 
     def tell(self, key: str, pods: Iterable[PodInfo], refusal: GangRefusal) -> None:
         self._gang_reports.tell(key, pods, refusal)
@@ -369,19 +272,3 @@ class Scheduler:
             log.warning("preempting for %s failed: %s", why, error)
             for victim in victims:
                 self._work.room_made_by(victim.uid)  # so that it is tried again
-
-
-def _placement_facts(node: Object) -> tuple[Any, ...]:
-    status = node.get("status") or {}
-    return node["metadata"].get("labels"), node.get("spec"), status.get("allocatable"), status.get("capacity")
-
-
-def _same_pod(pod: Object, old: Object) -> bool:
-    """No difference that the scheduler looks at; status changes come far more often than any of these."""
-    new_meta, old_meta = pod["metadata"], old["metadata"]
-    return (
-        new_meta.get("labels") == old_meta.get("labels")
-        and new_meta.get("deletionTimestamp") == old_meta.get("deletionTimestamp")
-        and new_meta.get("annotations") == old_meta.get("annotations")
-        and pod.get("spec") == old.get("spec")
-    )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from danlu.embedded.scheduler.cache import Cache
 from danlu.embedded.scheduler.nodeinfo import NodeInfo
-from danlu.embedded.scheduler.podinfo import PodInfo, Spread, Term
+from danlu.embedded.scheduler.podinfo import AffinityTerm, PodInfo, Spread
 from danlu.embedded.scheduler.trial import spread_counts, spread_tally
 from danlu.meta import nodeselection
 
@@ -130,7 +130,7 @@ def neighbours(pod: PodInfo, nodes: Nodes, cache: Cache) -> list[int] | None:
     return [int(MAX * (total - least) / (most - least)) if most > least else 0 for total in sums]
 
 
-def _matcher(term: Term, cache: Cache) -> Callable[[PodInfo], bool]:
+def _matcher(term: AffinityTerm, cache: Cache) -> Callable[[PodInfo], bool]:
     return lambda other: term.matches(other, cache.namespace_labels(other.namespace))
 
 

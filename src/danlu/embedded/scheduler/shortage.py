@@ -1,21 +1,25 @@
 """What is short when a gang is refused, in numbers: of the lane's quota, of free room, or of nodes altogether.
 
-All answers are a sentence, or "" when nothing is short. Sums are taken over the smallest pods that would do, so a
-shortage that is named is a real one.
+All answers are a sentence with its code, or "" when nothing is short. Sums are taken over the
+smallest pods that would do, so a shortage that is named is a real one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from danlu.diagnose import Cause, room, stated
+from danlu.diagnose.reading import without_preemption
 from danlu.embedded.scheduler.cache import Cache
 from danlu.embedded.scheduler.nodeinfo import NodeInfo
 from danlu.embedded.scheduler.podinfo import PodInfo, Request
 from danlu.embedded.scheduler.policy import Gang, Lane
 from danlu.embedded.scheduler.trial import suits_node
 from danlu.meta import nodeselection, quantity
+from danlu.meta.quantity import parse
 
 BINARY = ("memory", "ephemeral-storage")
+OVER_QUOTA = "DL-QUEUE-SPENT"
 
 
 def amount(resource: str, number: int) -> str:
@@ -48,10 +52,8 @@ def over_quota(pod: PodInfo, lane: Lane, cache: Cache) -> str:
         wanted = pod.request.get(name, 0)
         if wanted and used.get(name, 0) + wanted > limit:
             left = max(limit - used.get(name, 0), 0)
-            return (
-                f"queue {pod.lane} has {bare_amount(name, left)} of its quota of {amount(name, limit)} left, "
-                f"{pod.name} asks for {bare_amount(name, wanted)}"
-            )
+            told = {"queue": pod.lane, "resource": name, "pod": pod.name, "left": bare_amount(name, left)}
+            return stated(OVER_QUOTA, **told, limit=bare_amount(name, limit), asked=bare_amount(name, wanted))
     return ""
 
 
@@ -63,17 +65,14 @@ def of_quota(gang: Gang, lane: Lane | None, pods: Sequence[PodInfo], needed: int
     for name, limit in lane.quota.items():
         wanted = own.get(name, 0)
         if wanted > limit:
-            return (
-                f"{subject} can never run in queue {gang.lane}: {amount(name, wanted)} asked at once, "
-                f"the queue's quota is {bare_amount(name, limit)}"
-            )
+            told = {"subject": subject, "queue": gang.lane, "resource": name, "asked": bare_amount(name, wanted)}
+            return stated("DL-QUEUE-NEVER", **told, limit=bare_amount(name, limit))
     for name, limit in lane.quota.items():
         wanted, have = own.get(name, 0), used.get(name, 0)
         if wanted and have + wanted > limit:
-            return (
-                f"{subject} waits for quota of queue {gang.lane}: {amount(name, wanted)} asked at once, "
-                f"{bare_amount(name, max(limit - have, 0))} of {bare_amount(name, limit)} left"
-            )
+            told = {"subject": subject, "queue": gang.lane, "resource": name, "asked": bare_amount(name, wanted)}
+            left = bare_amount(name, max(limit - have, 0))
+            return stated("DL-QUEUE-QUOTA", **told, left=left, limit=bare_amount(name, limit))
     return ""
 
 
@@ -85,7 +84,7 @@ def of_free_room(pods: Sequence[PodInfo], needed: int, cache: Cache) -> str:
     for name, wanted in sorted(least_sums(pods, needed).items()):
         free = sum(max(node.allocatable.get(name, 0) - node.requested.get(name, 0), 0) for node in cache.real.values())
         if wanted > free:
-            return f"{amount(name, wanted)} asked at once, {bare_amount(name, free)} free"
+            return stated("DL-SHORT-FREE", resource=name, asked=bare_amount(name, wanted), free=bare_amount(name, free))
     return ""
 
 
@@ -101,18 +100,31 @@ def for_ever(pods: Sequence[PodInfo], needed: int, members: Iterable[str], cache
     for name, wanted in sorted(least_sums(pods, needed).items()):
         exist = sum(node.allocatable.get(name, 0) for node in nodes)
         if wanted + held.get(name, 0) > exist:
-            return f"{amount(name, wanted + held.get(name, 0))} asked at once, {bare_amount(name, exist)} exist"
+            asked = bare_amount(name, wanted + held.get(name, 0))
+            return stated("DL-SHORT-EXIST", resource=name, asked=asked, exist=bare_amount(name, exist))
     largest: Mapping[str, int] = {
         name: max(node.allocatable.get(name, 0) for node in nodes) for name in {n for p in pods for n in p.request}
     }
     too_large = [(pod, name) for pod in pods for name, wanted in sorted(pod.request.items()) if wanted > largest[name]]
     if too_large and len(pods) - len({pod.uid for pod, _ in too_large}) < max(needed, 1):
         pod, name = too_large[0]
-        return (
-            f"{pod.name} asks for {amount(name, pod.request[name])}, "
-            f"no node has more than {bare_amount(name, largest[name])}"
-        )
+        asked, most = bare_amount(name, pod.request[name]), bare_amount(name, largest[name])
+        return stated("DL-SHORT-LARGEST", pod=pod.name, resource=name, asked=asked, most=most)
     return ""
+
+
+def never_fits(pod: PodInfo, cache: Cache, message: str) -> Cause | None:
+    """For a pod on its own whose words are kube-scheduler's: beside these, that no node is large enough."""
+    nodes = _nodes_for([pod], cache)
+    for name, wanted in sorted(pod.request.items()):
+        most = max((node.allocatable.get(name, 0) for node in nodes), default=wanted)
+        if wanted > most:
+            told = {"pod": pod.name, "resource": name, "asked": bare_amount(name, wanted)}
+            told["message"] = without_preemption(message)
+            if not most:
+                return Cause("DL-NO-DEVICE", told)
+            return Cause("DL-NEVER-FITS", {**told, "most": room.shown(parse(bare_amount(name, most)))})
+    return None
 
 
 def _nodes_for(pods: Sequence[PodInfo], cache: Cache) -> list[NodeInfo]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from danlu.embedded.scheduler.cache import Cache
 from danlu.embedded.scheduler.nodeinfo import NodeInfo
-from danlu.embedded.scheduler.podinfo import PodInfo, Spread, Term
+from danlu.embedded.scheduler.podinfo import AffinityTerm, PodInfo, Spread
 from danlu.meta import nodeselection
 
 Place = tuple[str, str]
 """(topology key, value), as a label of a node."""
 
 
-def matches_all(terms: tuple[Term, ...], pod: PodInfo, cache: Cache) -> bool:
+def matches_all(terms: tuple[AffinityTerm, ...], pod: PodInfo, cache: Cache) -> bool:
     labels = cache.namespace_labels(pod.namespace)
     return all(term.matches(pod, labels) for term in terms)
 
@@ -58,7 +58,7 @@ class Trial:
         if pod.spread:
             self._count_spread()
 
-    def _tally_of(self, term: Term) -> dict[str, int]:
+    def _tally_of(self, term: AffinityTerm) -> dict[str, int]:
         cache = self.cache
         return cache.tally(term.key, lambda other: term.matches(other, cache.namespace_labels(other.namespace)))
 

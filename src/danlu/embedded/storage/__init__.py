@@ -10,11 +10,12 @@ Invariants (checked by tests/embedded/storage):
 """
 
 from danlu.embedded.storage.errors import DataDirectoryError
-from danlu.embedded.storage.events import Change, Subscription
 from danlu.embedded.storage.quarantine import Finding, Quarantine
 from danlu.embedded.storage.space import Space
 from danlu.embedded.storage.sqlite import SqliteJournal
-from danlu.embedded.storage.store import Store, Stored
+from danlu.embedded.storage.store import Store
+from danlu.embedded.storage.stored import Stored
+from danlu.embedded.storage.watchcache import Change, Subscription
 
 __all__ = [
     "Change",

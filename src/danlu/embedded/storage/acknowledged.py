@@ -24,7 +24,7 @@ from pathlib import Path
 from zlib import crc32
 
 from danlu.embedded.storage.quarantine import sync_folder
-from danlu.embedded.storage.records import Ledger
+from danlu.embedded.storage.records import CheckedKey, Ledger
 
 _SLOT = struct.Struct("<8sQQQQQQd")  # magic, turn, ledger, place in the ring, when
 _CHECK = struct.Struct("<I")
@@ -75,9 +75,10 @@ class Acknowledged:
             return None
         return turn, Ledger(revision, count, total, forgotten), place % _RING_BYTES
 
-    def write(self, ledger: Ledger, keys: Iterable[bytes] = (), *, sync: bool = False) -> None:
-        """`keys`: of the new rows, as `records.key_text` writes them."""
-        records = b"".join(map(_record, keys))
+    def write(self, ledger: Ledger, keys: Iterable[CheckedKey] = (), *, sync: bool = False) -> None:
+        """`keys`: of the new rows, with the checksums that their seals have already."""
+        pack = _RECORD.pack
+        records = b"".join([pack(_RECORD_MARK, len(key), check) + key for check, key in keys])
         if records:
             self._append(records[-_RING_BYTES:])
         self._turn += 1
@@ -117,10 +118,6 @@ def _reserve(file: int, size: int) -> None:
     with contextlib.suppress(OSError):  # a file system that cannot promise space: it works as long as there is some
         os.posix_fallocate(file, 0, size)
     os.fsync(file)
-
-
-def _record(key: bytes) -> bytes:
-    return _RECORD.pack(_RECORD_MARK, len(key), crc32(key)) + key
 
 
 def _read_record(data: bytes, at: int) -> Written | None:

@@ -29,7 +29,7 @@ from danlu.embedded.storage.encryption import Keyring, Unreadable, default_key_f
 from danlu.embedded.storage.errors import DataDirectoryError
 from danlu.embedded.storage.integrity import inspect
 from danlu.embedded.storage.quarantine import Quarantine, sync_folder
-from danlu.embedded.storage.records import DELETED, MARK, Key, Ledger, Row, examine, key_text, sealed
+from danlu.embedded.storage.records import DELETED, MARK, Key, Ledger, Row, checked_key, examine, sealed
 from danlu.embedded.storage.recovery import Opening
 
 VERSION = 1
@@ -218,7 +218,7 @@ def restore(backup: Backup, database: Path, aside: Path) -> int:
             keyring.path = key_file
             keyring.write()
     _put_files(backup, root, aside)
-    acknowledged.write(ledger, [key_text(*mark[:5])], sync=True)
+    acknowledged.write(ledger, [checked_key(mark)], sync=True)
     acknowledged.close()
     files.install(database, aside)
     return mark.revision
@@ -231,7 +231,7 @@ def _mark(backup: Backup, acknowledged: Ledger | None) -> tuple[Row, Ledger]:
     ledger = Ledger(0, 0, 0, revision)
     for row in backup.rows:
         ledger = ledger.with_row(row.revision, examine(row).check)
-    mark, ledger = sealed(ledger, revision, MARK, "", "", "", b"{}")
+    mark, ledger = sealed(ledger, (revision, MARK, "", "", "", b"{}"))
     return mark, ledger
 
 

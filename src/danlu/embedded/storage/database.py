@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from zlib import crc32
 
@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS log (
 );
 """
 INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
+MOST_ROWS = 64  # of one statement: each number of rows is a statement that stays compiled
 # Result codes of SQLite that tell of damage, not of a disk that is full, locked or not ours.
 _DAMAGE = {1, 11, 24, 26}  # ERROR (the schema does not fit), CORRUPT, FORMAT, NOTADB
 _SHORT_READ = 522
@@ -39,7 +40,7 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 def connect(path: Path) -> sqlite3.Connection:
     """Changes nothing in the file."""
-    return sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    return sqlite3.connect(path, check_same_thread=False, isolation_level=None, cached_statements=128 + MOST_ROWS)
 
 
 def is_empty(path: Path) -> bool:
@@ -105,6 +106,21 @@ def refuse_newer(path: Path, found: int) -> None:
             f"{path} was written by a newer Danlu (format {found}, this one knows {FORMAT}); "
             "update Danlu or choose another --data-dir"
         )
+
+
+def insert(database: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """At most MOST_ROWS of them, in one statement: alone it is a transaction of its own, and the interpreter's lock,
+    for which a busy event loop lets others wait, is given up and asked for once instead of once for each row."""
+    more = ", (?, ?, ?, ?, ?, ?, ?)" * (len(rows) - 1)
+    database.execute(INSERT + more, [value for row in rows for value in row])
+
+
+def delete(database: sqlite3.Connection, revisions: Sequence[int]) -> list[bytes]:
+    """Deletes these rows, and returns the seals of those that were there. In two steps, for the same reason."""
+    those = f"FROM log WHERE revision IN ({', '.join('?' * len(revisions))})"
+    (seals,) = database.execute(f"SELECT group_concat(hex(seal)) {those}", revisions).fetchone()
+    database.execute(f"DELETE {those}", revisions)
+    return [bytes.fromhex(seal) for seal in seals.split(",")] if seals is not None else []
 
 
 def read_rows(database: sqlite3.Connection) -> list[Row]:

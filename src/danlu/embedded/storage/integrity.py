@@ -24,7 +24,7 @@ class Damaged:
 
 
 @dataclass(slots=True)
-class Verdict:
+class IntegrityVerdict:
     rows: list[Row]  # those that hold, in the order of their revisions
     checks: dict[int, int]  # revision -> checksum, of the rows that hold
     ledger: Ledger  # the newest one that can be trusted
@@ -40,9 +40,9 @@ class Verdict:
         return not (self.damaged or self.remade or self.missing or self.lost or self.tail or self.forgotten_unknown)
 
 
-def inspect(rows: Iterable[Row], acknowledged: Ledger | None, recent: Sequence[Written] = ()) -> Verdict:
+def inspect(rows: Iterable[Row], acknowledged: Ledger | None, recent: Sequence[Written] = ()) -> IntegrityVerdict:
     """`recent`: keys of the last acknowledged writes, for telling a loss by name."""
-    verdict = Verdict([], {}, Ledger())
+    verdict = IntegrityVerdict([], {}, Ledger())
     own: Ledger | None = None
     broken: list[Row] = []
     checks = 0
@@ -85,7 +85,7 @@ def inspect(rows: Iterable[Row], acknowledged: Ledger | None, recent: Sequence[W
     return verdict
 
 
-def _judge_broken(verdict: Verdict, broken: list[Row]) -> None:
+def _judge_broken(verdict: IntegrityVerdict, broken: list[Row]) -> None:
     newest: dict[Key, Row] = {}
     for row in verdict.rows:
         newest[row.key] = row

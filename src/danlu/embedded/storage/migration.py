@@ -37,7 +37,7 @@ def from_format_1(database: sqlite3.Connection, keyring: Keyring, quarantine: Qu
         changed = []
         for row in kept:
             stored = keyring.stored(*row[:5], row.object)
-            new, ledger = sealed(ledger, *row[:5], stored)
+            new, ledger = sealed(ledger, (*row[:5], stored))
             changed.append((stored, new.seal, row.revision))
         database.executemany("UPDATE log SET object = ?, seal = ? WHERE revision = ?", changed)
         database.execute("DELETE FROM facts")
@@ -60,7 +60,7 @@ def sealed_format_1(rows: Iterable[Row]) -> list[Row]:
     found = []
     for row in rows:
         if row.change in CHANGES and not problem_of_object(row, row.object):
-            new, ledger = sealed(ledger, *row[:5], row.object)
+            new, ledger = sealed(ledger, (*row[:5], row.object))
             found.append(new)
     return found
 

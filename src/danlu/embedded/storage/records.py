@@ -26,6 +26,7 @@ CHANGES = (ADDED, MODIFIED, DELETED)
 MARK = "MARK"
 
 Key = tuple[str, str, str]  # resource, namespace, name
+CheckedKey = tuple[int, bytes]  # the checksum of a row's key, and the key as `key_text` writes it
 
 
 class Row(NamedTuple):
@@ -59,18 +60,25 @@ class Ledger(NamedTuple):
         return Ledger(self.revision, self.rows - len(checks), total, max(forgotten, self.forgotten))
 
 
+Content = tuple[int, str, str, str, str, bytes]
+"""Revision, change, resource, namespace, name and what is stored: a `Row` without its seal."""
+
+
 def key_text(revision: int, change: str, resource: str, namespace: str, name: str) -> bytes:
     return f"{revision}\0{change}\0{resource}\0{namespace}\0{name}".encode()
 
 
-def sealed_all(
-    ledger: Ledger, contents: Iterable[tuple[int, str, str, str, str, bytes]]
-) -> tuple[list[Row], list[bytes], Ledger]:
+def checked_key(row: Row) -> CheckedKey:
+    text = key_text(*row[:5])
+    return crc32(text), text
+
+
+def sealed_all(ledger: Ledger, contents: Iterable[Content]) -> tuple[list[Row], list[CheckedKey], Ledger]:
     """The rows, their keys as `store.ack` keeps them, and the ledger after them. On the way of every write: it is one
     plain loop."""
     revision, count, total, forgotten = ledger
     rows: list[Row] = []
-    keys: list[bytes] = []
+    keys: list[CheckedKey] = []
     for revision, change, resource, namespace, name, stored in contents:
         text = f"{revision}\0{change}\0{resource}\0{namespace}\0{name}".encode()
         keyed, body = crc32(text), crc32(stored)
@@ -79,15 +87,13 @@ def sealed_all(
         seal = _SEAL.pack(keyed, body, count, total, forgotten)
         seal += _CHECK.pack(crc32(seal, revision & 0xFFFFFFFF))
         rows.append(Row(revision, change, resource, namespace, name, stored, seal))
-        keys.append(text)
+        keys.append((keyed, text))
     return rows, keys, Ledger(revision, count, total, forgotten)
 
 
-def sealed(
-    ledger: Ledger, revision: int, change: str, resource: str, namespace: str, name: str, stored: bytes
-) -> tuple[Row, Ledger]:
+def sealed(ledger: Ledger, content: Content) -> tuple[Row, Ledger]:
     """The row, and the ledger after it."""
-    rows, _, after = sealed_all(ledger, [(revision, change, resource, namespace, name, stored)])
+    rows, _, after = sealed_all(ledger, [content])
     return rows[0], after
 
 

@@ -21,11 +21,11 @@ from danlu.embedded.storage import database as files
 from danlu.embedded.storage.acknowledged import Acknowledged
 from danlu.embedded.storage.encryption import Keyring, Unreadable, key_of
 from danlu.embedded.storage.errors import DataDirectoryError
-from danlu.embedded.storage.integrity import Damaged, Verdict, inspect
+from danlu.embedded.storage.integrity import Damaged, IntegrityVerdict, inspect
 from danlu.embedded.storage.migration import from_format_1, sealed_format_1
 from danlu.embedded.storage.quarantine import HISTORY, LOSS, OBJECT, Finding, Quarantine, Version, object_id
-from danlu.embedded.storage.records import DELETED, MARK, Key, Ledger, Row, examine, key_text, sealed
-from danlu.embedded.storage.salvage import Pages, read_pages
+from danlu.embedded.storage.records import DELETED, MARK, Key, Ledger, Row, checked_key, examine, sealed
+from danlu.embedded.storage.salvage import DatabasePages, read_pages
 
 log = logging.getLogger("danlu.storage")
 
@@ -181,7 +181,7 @@ class Opening:
             return self._unharmed(verdict, contents)
         return self._mend(rows, verdict, contents)
 
-    def _unharmed(self, verdict: Verdict, contents: list[tuple[Row, bytes]]) -> Opened:
+    def _unharmed(self, verdict: IntegrityVerdict, contents: list[tuple[Row, bytes]]) -> Opened:
         if self.acknowledged.ledger != verdict.ledger:
             self.acknowledged.write(verdict.ledger, sync=True)
         opened = Opened(self.database, self.acknowledged, contents, verdict.ledger, self.findings)
@@ -191,7 +191,7 @@ class Opening:
             log.info("the old encryption keys are no longer needed and were removed from %s", self.keyring.path)
         return opened
 
-    def _search(self, rows: list[Row], ledger: Ledger | None, verdict: Verdict) -> Verdict:
+    def _search(self, rows: list[Row], ledger: Ledger | None, verdict: IntegrityVerdict) -> IntegrityVerdict:
         """Once more, with what the pages have; and with names for what they have not."""
         pages = read_pages(self.path)
         recent = self.acknowledged.written_after(0) if ledger is not None else []
@@ -205,7 +205,7 @@ class Opening:
                 return again
         return inspect(rows, ledger, recent)
 
-    def _found(self, pages: Pages, rows: list[Row], verdict: Verdict) -> dict[int, Row]:
+    def _found(self, pages: DatabasePages, rows: list[Row], verdict: IntegrityVerdict) -> dict[int, Row]:
         known = set(verdict.checks)
         damaged = {one.row.revision for one in verdict.damaged}
         first = verdict.tail[0] if verdict.tail else verdict.ledger.forgotten + 1
@@ -238,9 +238,9 @@ class Opening:
             )
         return found, damaged
 
-    # -- mending
+    # -- repair
 
-    def _mend(self, rows: list[Row], verdict: Verdict, contents: list[tuple[Row, bytes]]) -> Opened:
+    def _mend(self, rows: list[Row], verdict: IntegrityVerdict, contents: list[tuple[Row, bytes]]) -> Opened:
         # A damaged row whose name is known is held, so nobody takes its object for gone: it does no harm.
         named = sum(one.key_holds for one in verdict.damaged)
         self._refuse_ruins(len(verdict.rows) + named, "most of its rows cannot be read")
@@ -253,14 +253,14 @@ class Opening:
         ledger = Ledger(0, 0, 0, verdict.ledger.forgotten if exact else mark)
         for row, _ in kept:
             ledger = ledger.with_row(row.revision, verdict.checks[row.revision])
-        last, ledger = sealed(ledger, mark, MARK, "", "", "", b"{}")
+        last, ledger = sealed(ledger, (mark, MARK, "", "", "", b"{}"))
         if [row for row, _ in kept] == rows:
             self.database.execute(files.INSERT, last)
-            self.acknowledged.write(ledger, [key_text(*last[:5])], sync=True)
+            self.acknowledged.write(ledger, [checked_key(last)], sync=True)
         else:
             # Into a file of its own: who can say what a delete does in a tree with damaged pages?
             files.build(self.path, [*(row for row, _ in kept), last])
-            self.acknowledged.write(ledger, [key_text(*last[:5])], sync=True)
+            self.acknowledged.write(ledger, [checked_key(last)], sync=True)
             self._replace_file()
             log.error("the damaged files of %s are kept in %s", self.path, self._aside)
         return Opened(self.database, self.acknowledged, [*kept, (last, b"{}")], ledger, self.findings)
@@ -272,7 +272,7 @@ class Opening:
         self._connection = files.connect(self.path)
         files.tune(self._connection)
 
-    def _set_aside(self, verdict: Verdict) -> set[int]:
+    def _set_aside(self, verdict: IntegrityVerdict) -> set[int]:
         """Records damaged rows; returns the revisions of rows that hold and must not be served in their place."""
         dropped: set[int] = set()
         newest: dict[Key, Row] = {row.key: row for row in verdict.rows if row.revision in verdict.checks}
@@ -294,7 +294,7 @@ class Opening:
             self._add(finding)
         return dropped
 
-    def _report_loss(self, verdict: Verdict, mark: int) -> None:
+    def _report_loss(self, verdict: IntegrityVerdict, mark: int) -> None:
         count = max(verdict.missing, len(verdict.lost))
         if verdict.tail:
             first, last = verdict.tail
@@ -332,10 +332,10 @@ class Opening:
                 after.append((row, content))
                 continue
             stored = self.keyring.stored(*row[:5], content)
-            new, ledger = sealed(ledger, *row[:5], stored)
+            new, ledger = sealed(ledger, (*row[:5], stored))
             changed.append((new.object, new.seal, new.revision))
             after.append((new, content))
-        mark, ledger = sealed(ledger, opened.ledger.revision + 1, MARK, "", "", "", b"{}")
+        mark, ledger = sealed(ledger, (opened.ledger.revision + 1, MARK, "", "", "", b"{}"))
         database = self.database
         database.execute("PRAGMA secure_delete=ON")
         database.execute("BEGIN IMMEDIATE")
@@ -347,7 +347,7 @@ class Opening:
             database.execute("ROLLBACK")
             raise
         scrub(database)
-        self.acknowledged.write(ledger, [key_text(*mark[:5])], sync=True)
+        self.acknowledged.write(ledger, [checked_key(mark)], sync=True)
         opened.rows, opened.ledger = [*after, (mark, b"{}")], ledger
         log.info("%d rows were encrypted with the key %s", len(changed), self.keyring.current.id.hex())
 

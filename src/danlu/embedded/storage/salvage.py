@@ -27,7 +27,7 @@ class _NotARow(Exception):
 
 
 @dataclass(slots=True)
-class Pages:
+class DatabasePages:
     """The pages of a database as they were last written, and older versions that the write-ahead log still has."""
 
     newest: dict[int, bytes] = field(default_factory=dict)
@@ -113,9 +113,9 @@ class Pages:
         return b"".join(parts)
 
 
-def read_pages(database: Path) -> Pages:
+def read_pages(database: Path) -> DatabasePages:
     """Reads the files and changes nothing; either may be missing, cut or damaged."""
-    pages = Pages()
+    pages = DatabasePages()
     content = _content(database)
     for number in range(len(content) // PAGE):
         pages.newest[number + 1] = content[number * PAGE : (number + 1) * PAGE]

@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from danlu.embedded import private_files
-from danlu.embedded.storage.events import Change
+from danlu.embedded.settings import SpaceSettings
+from danlu.embedded.storage.watchcache import Change
 from danlu.errors import InsufficientStorage
-from danlu.settings import SpaceSettings
 
 if TYPE_CHECKING:
-    from danlu.embedded.storage.store import Stored
+    from danlu.embedded.storage.stored import Stored
 
 log = logging.getLogger("danlu.space")
 

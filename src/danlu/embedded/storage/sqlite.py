@@ -14,20 +14,30 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from danlu.embedded.storage import database as files
 from danlu.embedded.storage.encryption import Keyring, default_key_file
 from danlu.embedded.storage.errors import DataDirectoryError
-from danlu.embedded.storage.events import Change
 from danlu.embedded.storage.quarantine import OBJECT, Finding, Quarantine, Version, object_id
-from danlu.embedded.storage.records import DELETED, MODIFIED, Key, Ledger, Row, check_of, sealed_all
+from danlu.embedded.storage.records import (
+    DELETED,
+    MODIFIED,
+    CheckedKey,
+    Key,
+    Ledger,
+    Row,
+    check_of,
+    sealed_all,
+)
 from danlu.embedded.storage.recovery import Opening
 from danlu.embedded.storage.space import Space
+from danlu.embedded.storage.watchcache import Change
 
 if TYPE_CHECKING:
-    from danlu.embedded.storage.store import Stored
+    from danlu.embedded.storage.stored import Stored
 
 __all__ = ["DataDirectoryError", "SqliteJournal"]
 log = logging.getLogger("danlu.storage")
@@ -54,6 +64,8 @@ class SqliteJournal:
         self._until_count = 0
         self._wake = threading.Condition()
         self._queue: list[Change] = []
+        self._ready = False  # what is in the queue is to be written
+        self._gathering = False  # it is said so when the loop comes to it
         self._closing = False
         self._thread: threading.Thread | None = None
         # (revision of the change that replaced it, its own revision, bytes): droppable once history has moved on
@@ -114,24 +126,34 @@ class SqliteJournal:
             self._history_bytes += size
 
     def start(self, done: Callable[[list[Change], Exception | None], None]) -> None:
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._write, args=(loop, done), name="danlu-journal", daemon=True)
         self._thread.start()
 
     def append(self, change: Change) -> None:
+        """It is handed over when the loop has done what it is about: what comes at the same time is one commit."""
         with self._wake:
             self._queue.append(change)
-            if len(self._queue) == 1:
-                self._wake.notify()
+        if not self._gathering:
+            self._gathering = True
+            self._loop.call_soon(self._hand_over)
+
+    def _hand_over(self) -> None:
+        self._gathering = False
+        with self._wake:
+            self._ready = True
+            self._wake.notify()
 
     def _write(self, loop: asyncio.AbstractEventLoop, done: Callable[[list[Change], Exception | None], None]) -> None:
         written = True  # what the start wrote lies in the write-ahead log, too
         while True:
             with self._wake:
-                while not self._queue and not self._closing:
-                    if not self._wake.wait(IDLE_S if written else None) and not self._queue:
+                while not self._ready and not self._closing:
+                    if not self._wake.wait(IDLE_S if written else None) and not self._ready:
                         break
-                batch, self._queue = self._queue, []
+                batch: list[Change] = []
+                if self._ready or self._closing:  # else nothing has come for a while
+                    batch, self._queue, self._ready = self._queue, [], False
             if not batch:
                 if self._closing:
                     return
@@ -182,18 +204,13 @@ class SqliteJournal:
         return int((pages - free) * size)
 
     def _commit(self, batch: list[Change]) -> None:
-        database = self._database
-        database.execute("BEGIN IMMEDIATE")
-        try:
-            pruned, ledger = self._prune(batch[-1].revision)
-            rows, keys, ledger = sealed_all(ledger, map(self._on_disk, batch))
-            database.executemany(files.INSERT, rows)
-            database.execute("COMMIT")
-        except Exception:
-            if database.in_transaction:
-                database.execute("ROLLBACK")
-            raise
-        self._ledger = ledger
+        pruned = self._droppable(batch[-1].revision - HISTORY)
+        if pruned or len(batch) > files.MOST_ROWS:
+            keys = self._commit_in_steps(batch, pruned)
+        else:
+            rows, keys, ledger = sealed_all(self._ledger, map(self._on_disk, batch))
+            files.insert(self._database, rows)
+            self._ledger = ledger
         self._acknowledge(keys)
         for _ in range(pruned):
             self._history_bytes -= self._superseded.popleft()[2]
@@ -201,6 +218,22 @@ class SqliteJournal:
             previous = change.previous
             before = (previous.revision, len(previous.raw)) if previous is not None else None
             self._note_superseded(change.revision, before, change.type, len(change.stored.raw))
+
+    def _commit_in_steps(self, batch: list[Change], pruned: int) -> list[CheckedKey]:
+        database = self._database
+        database.execute("BEGIN IMMEDIATE")
+        try:
+            ledger = self._prune(pruned) if pruned else self._ledger
+            rows, keys, ledger = sealed_all(ledger, map(self._on_disk, batch))
+            for start in range(0, len(rows), files.MOST_ROWS):
+                files.insert(database, rows[start : start + files.MOST_ROWS])
+            database.execute("COMMIT")
+        except Exception:
+            if database.in_transaction:
+                database.execute("ROLLBACK")
+            raise
+        self._ledger = ledger
+        return keys
 
     def _on_disk(self, change: Change) -> tuple[int, str, str, str, str, bytes]:
         stored = change.stored
@@ -210,27 +243,21 @@ class SqliteJournal:
             raw = self._keyring.stored(revision, kind, resource, namespace, name, raw)
         return revision, kind, resource, namespace, name, raw
 
-    def _acknowledge(self, keys: list[bytes]) -> None:
+    def _acknowledge(self, keys: list[CheckedKey]) -> None:
         """The commit is on the disk. If this fails, a later loss may go unnoticed; nothing is lost by it."""
         try:
             self._acknowledged.write(self._ledger, keys)
         except Exception as error:
             log.error("cannot write %s: %s", self._acknowledged.path, error)
 
-    def _prune(self, revision: int) -> tuple[int, Ledger]:
-        """How many of the superseded rows went, and the ledger without them."""
-        count = self._droppable(revision - HISTORY)
-        if not count:
-            return 0, self._ledger
-        dropped = [(self._superseded[index][1],) for index in range(count)]
-        database = self._database
-        checks = []
-        for one in dropped:
-            found = database.execute("SELECT seal FROM log WHERE revision = ?", one).fetchone()
-            if found is not None:
-                checks.append(check_of(found[0]))
-        database.executemany("DELETE FROM log WHERE revision = ?", dropped)
-        return count, self._ledger.without(checks, self._superseded[count - 1][0])
+    def _prune(self, count: int) -> Ledger:
+        """The ledger without so many of the superseded rows, which go."""
+        dropped = [one[1] for one in islice(self._superseded, count)]
+        checks: list[int] = []
+        for start in range(0, count, PRUNE_BATCH):
+            some = dropped[start : start + PRUNE_BATCH]
+            checks += map(check_of, files.delete(self._database, some))
+        return self._ledger.without(checks, self._superseded[count - 1][0])
 
     def _droppable(self, limit: int) -> int:
         waiting = self._superseded

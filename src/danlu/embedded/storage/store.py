@@ -5,83 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-import orjson
-
-from danlu.embedded.storage import events
-from danlu.embedded.storage.events import Change, Subscription, Window
 from danlu.embedded.storage.records import MARK
 from danlu.embedded.storage.space import Space
+from danlu.embedded.storage.stored import NO_LABELS, Stored, Table
+from danlu.embedded.storage.watchcache import Change, Subscription, WatchCache
 from danlu.errors import RequestTooLarge, ServiceUnavailable
 from danlu.meta.kind import Object
 from danlu.meta.objects import with_applied_fields_only
 
 log = logging.getLogger("danlu.storage")
 
-Key = tuple[str, str]  # namespace, name
-
+Observer = Callable[[Change], None]
 
 MOST_OBJECT_BYTES = 1536 * 1024  # of one object as it is stored; what etcd takes in one request
 SHARED = 256  # decoded objects that are kept for those who read them at the same time
-NO_LABELS: dict[str, str] = {}  # one for all that have none; nobody writes to it
-
-
-log = logging.getLogger(__name__)
-
-
-class Stored:
-    """One version of one object: its encoded form and what lists and watches select by."""
-
-    __slots__ = ("_labels", "fields", "name", "namespace", "raw", "resource", "revision")
-
-    def __init__(
-        self,
-        resource: str,
-        namespace: str,
-        name: str,
-        revision: int,
-        raw: bytes,
-        labels: dict[str, str] | None = None,
-    ) -> None:
-        """`labels` are read from `raw` when someone asks, unless they are given: a start need not decode everything."""
-        self.resource = resource
-        self.namespace = namespace
-        self.name = name
-        self.revision = revision
-        self.raw = raw
-        self._labels = labels
-        self.fields: Mapping[str, str] | None = None  # for field selectors; filled by the reader who first needs it
-
-    @classmethod
-    def of(cls, resource: str, obj: Object, revision: int) -> Stored:
-        meta = obj["metadata"]
-        return cls(
-            resource,
-            meta.get("namespace") or "",
-            meta["name"],
-            revision,
-            orjson.dumps(obj),
-            meta.get("labels") or NO_LABELS,
-        )
-
-    @property
-    def labels(self) -> dict[str, str]:
-        if self._labels is None:
-            self._labels = self.obj["metadata"].get("labels") or NO_LABELS
-        return self._labels
-
-    @property
-    def uid(self) -> str:
-        return str(self.obj["metadata"].get("uid") or "")
-
-    @property
-    def obj(self) -> Object:
-        """A copy of one's own: decoded anew each time, so no reader can change what is stored."""
-        decoded: Object = orjson.loads(self.raw)
-        return decoded
 
 
 class Journal(Protocol):
@@ -108,46 +48,18 @@ class Journal(Protocol):
     def close(self) -> None: ...
 
 
-class Table:
-    """The objects of one resource, by (namespace, name), with their order kept."""
-
-    __slots__ = ("keys", "objects")
-
-    def __init__(self) -> None:
-        self.objects: dict[Key, Stored] = {}
-        self.keys: list[Key] = []
-
-    def put(self, key: Key, stored: Stored) -> None:
-        if key not in self.objects:
-            insort(self.keys, key)
-        self.objects[key] = stored
-
-    def remove(self, key: Key) -> None:
-        if self.objects.pop(key, None) is not None:
-            del self.keys[bisect_left(self.keys, key)]
-
-    def scan(self, namespace: str | None) -> list[Stored]:
-        objects = self.objects
-        if namespace is None:
-            return [objects[key] for key in self.keys]
-        start = bisect_left(self.keys, (namespace, ""))
-        end = bisect_left(self.keys, (namespace + "\0", ""), start)
-        return [objects[key] for key in self.keys[start:end]]
-
-
 class Store:
     def __init__(self, journal: Journal, space: Space | None = None) -> None:
         self._journal = journal
         self.space = space
         self._tables: dict[str, Table] = {}
-        self._windows: dict[str, Window] = {}
-        self._window_bytes = 0
+        self.watch_cache = WatchCache()
         self._pending: dict[tuple[str, str, str], Stored | None] = {}  # None: a delete on its way
         self._waiting: dict[int, asyncio.Future[Stored]] = {}
-        self._observers: list[Callable[[Change], None]] = []
+        self._observers: list[tuple[str, Observer]] = []
+        self._observers_of: dict[str, tuple[Observer, ...]] = {}  # by resource, as they were asked for
         self._shared: dict[int, Object] = {}
         self._last_revision = 1
-        self._started_at = 0
         # In quarantine: neither there nor deleted. Whoever asks must not conclude that they are gone.
         self.held: dict[tuple[str, str, str], str] = {}
         self.revision = 1
@@ -156,7 +68,7 @@ class Store:
 
     def start(self) -> None:
         forgotten = self._journal.forgotten()
-        self._started_at = forgotten
+        self.watch_cache.forgotten = forgotten
         for revision, kind, resource, namespace, name, raw in self._journal.load():
             self.revision = self._last_revision = revision
             if kind == MARK:
@@ -165,7 +77,7 @@ class Store:
             change = Change(kind, stored, self._table(resource).objects.get((namespace, name)))
             self._make_visible(change)
             if revision > forgotten:
-                self._remember(change)
+                self.watch_cache.remember(change)
         for key, why in self._journal.held().items():
             if self.get(*key) is None:
                 self.held[key] = why
@@ -215,6 +127,10 @@ class Store:
         if key in self.held and key not in self._journal.held():
             del self.held[key]
         return self.held.get(key, "")
+
+    def subscribe(self, resource: str, since: int) -> Subscription:
+        """Raises Expired when changes after that revision are no longer known."""
+        return self.watch_cache.follow(resource, since)
 
     # -- reading: what a write builds on
 
@@ -286,9 +202,10 @@ class Store:
         self._waiting[revision] = future
         self._journal.append(Change("DELETED", gone, stored))
 
-    def observe(self, callback: Callable[[Change], None]) -> None:
-        """Call back for every write at the moment it is submitted (before it is durable)."""
-        self._observers.append(callback)
+    def observe(self, callback: Observer, resource: str = "") -> None:
+        """Call back for every write (of that resource) at the moment it is submitted (before it is durable)."""
+        self._observers.append((resource, callback))
+        self._observers_of.clear()
 
     def _refused(self, refusal: Exception) -> asyncio.Future[Stored]:
         """Nothing was submitted; its revision is passed over."""
@@ -306,24 +223,28 @@ class Store:
     def _tell_observers(self, change: Change) -> None:
         """What one of them makes of an object it cannot read is its own affair: the write goes on, or would never end
         for whoever waits for it."""
-        for callback in self._observers:
+        stored = change.stored
+        observers = self._observers_of.get(stored.resource)
+        if observers is None:
+            observers = tuple(one for resource, one in self._observers if resource in ("", stored.resource))
+            self._observers_of[stored.resource] = observers
+        for callback in observers:
             try:
                 callback(change)
             except Exception:
-                stored = change.stored
                 log.exception("an observer of %s failed on %s/%s", stored.resource, stored.namespace, stored.name)
 
     def _durable(self, changes: list[Change], error: Exception | None) -> None:
         if error is not None:
             self._take_back(changes)
+        published: dict[str, list[Change]] = {}
         for change in changes:
             stored = change.stored
             key = (stored.resource, stored.namespace, stored.name)
             future = self._waiting.pop(change.revision, None)
             if error is None:
                 self._make_visible(change)
-                self.revision = change.revision
-                self._publish(change)
+                published.setdefault(stored.resource, []).append(change)
             pending = self._pending.get(key, stored)
             if pending is stored or (pending is None and change.type == "DELETED"):
                 self._pending.pop(key, None)
@@ -332,6 +253,10 @@ class Store:
                     future.set_result(stored)
                 else:
                     future.set_exception(self._problem(error))
+        if published:
+            self.revision = changes[-1].revision
+        for resource, some in published.items():
+            self.watch_cache.publish(resource, some)
 
     def _problem(self, error: Exception) -> Exception:
         if self.space is not None and self.space.is_full(error):
@@ -354,38 +279,6 @@ class Store:
             table.remove((stored.namespace, stored.name))
         else:
             table.put((stored.namespace, stored.name), stored)
-
-    # -- watching
-
-    def _publish(self, change: Change) -> None:
-        window = self._window(change.stored.resource)
-        before = window.bytes
-        window.publish(change)
-        self._account(window.bytes - before)
-
-    def _remember(self, change: Change) -> None:
-        window = self._window(change.stored.resource)
-        before = window.bytes
-        window.remember(change)
-        self._account(window.bytes - before)
-
-    def _account(self, grown: int) -> None:
-        """Keeps all windows together within bounds; the largest gives way."""
-        self._window_bytes += grown
-        while self._window_bytes > events.ALL_WINDOWS_BYTES:
-            largest = max(self._windows.values(), key=lambda window: window.bytes)
-            before = largest.bytes
-            largest.drop_oldest()
-            self._window_bytes -= before - largest.bytes
-
-    def subscribe(self, resource: str, since: int) -> Subscription:
-        return self._window(resource).follow(since)
-
-    def _window(self, resource: str) -> Window:
-        window = self._windows.get(resource)
-        if window is None:
-            window = self._windows[resource] = Window(resource, self._started_at)
-        return window
 
     def _table(self, resource: str) -> Table:
         table = self._tables.get(resource)

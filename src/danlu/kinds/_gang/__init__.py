@@ -2,6 +2,6 @@
 
 markers      names, labels and kinds; which group and queue a pod belongs to
 durations    `1h20m15s`
-rules        what a Queue says
-policy       queues and groups as a scheduler asks about them; the embedded one is given this at start
+queuerules   what a Queue says
+queuepolicy  queues and groups as a scheduler asks about them; the embedded one is given this at start
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 UNITS = {"y": 365 * 86400.0, "w": 7 * 86400.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+EXAMPLE = "1h20m15s"
 PATTERN = "^" + "".join(f"([0-9]{{1,9}}{unit})?" for unit in UNITS) + "$"
 _PARTS = re.compile(r"([0-9]+)([a-z]+)")
 _WHOLE = re.compile(PATTERN)
@@ -13,5 +14,5 @@ _WHOLE = re.compile(PATTERN)
 def seconds(text: str) -> float:
     """Raises ValueError."""
     if not text or _WHOLE.match(text) is None:
-        raise ValueError(f"{text!r} is no duration; write for example 1h20m15s")
+        raise ValueError(f"{text!r} is no duration; write for example {EXAMPLE}")
     return sum(int(number) * UNITS[unit] for number, unit in _PARTS.findall(text))

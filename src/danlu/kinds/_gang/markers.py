@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from danlu.meta.kind import Kind, Object
 from danlu.meta.quantity import Quantity
-from danlu.meta.usage import add, pod_requests
+from danlu.meta.resourcesums import add, pod_requests
 
 SCHEDULER = "t9k-scheduler"
 SYSTEM_NAMESPACE = "t9k-system"  # queues are an administrator's: only those in this namespace are used

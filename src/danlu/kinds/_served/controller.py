@@ -1,4 +1,4 @@
-"""The I/O around a served kind's `reconcile`: what it names is looked up, its program is asked what it does."""
+"""What a served kind's `reconcile` sees: what the object names is looked up, its program is asked what it does."""
 
 from __future__ import annotations
 
@@ -11,29 +11,26 @@ from datetime import datetime
 
 from danlu import errors
 from danlu.client.client import Client
-from danlu.client.informer import Informer, controller_uid
-from danlu.kinds._served.keeping import keeping
-from danlu.kinds._served.observing import Activity, Observed, ServedOutcome
+from danlu.client.informer import Informer
+from danlu.diagnose.refusals import explained
+from danlu.kinds._served.idle_policy import idle_policy
+from danlu.kinds._served.observation import Activity, Observed, ServedOutcome
 from danlu.kinds._served.shape import COMPONENT, OWNER_NAME, digits
-from danlu.kinds.claims import unbound
-from danlu.kinds.mending import with_remedy
 from danlu.kinds.platform import PlatformSettings
 from danlu.kinds.references import Needed
+from danlu.kinds.unboundclaims import unbound
 from danlu.meta import conditions
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Kind, Object
 from danlu.meta.objects import copy
 from danlu.meta.wellknown import NAMESPACE, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS
-from danlu.runtime.applying import Applier, write_status
-from danlu.runtime.controller import Controller
-from danlu.runtime.manager import Manager
-from danlu.runtime.pure import BY_CONTROLLER
-from danlu.runtime.reconcile import Outcome, Request
+from danlu.runtime.reconcile import EventNote, Outcome, Refusal, Request
+from danlu.runtime.reconciler import Children, Context, Reconciler, Watch
 
 log = logging.getLogger(__name__)
 
-BY_OWNER = "served-by"
 LOOK_AGAIN_S = 5.0  # for a Secret or ConfigMap that is missing; claims are watched
+REFUSED_S = 30.0  # until what the server refused is tried again
 
 Reconcile = Callable[[Object, Observed, datetime], ServedOutcome]
 Ask = Callable[[Client, Object, Object, datetime], Awaitable[Activity | None]]
@@ -41,7 +38,9 @@ Ask = Callable[[Client, Object, Object, datetime], Awaitable[Activity | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class ServedKind:
+class PageKind:
+    """A kind whose objects serve a web page, as this controller sees it."""
+
     kind: Kind
     owns: tuple[Kind, ...]
     reconcile: Reconcile
@@ -49,107 +48,89 @@ class ServedKind:
     ask: Ask | None = None
 
 
-def served_controller(manager: Manager, settings: PlatformSettings, served: ServedKind) -> Controller:
-    name = f"{served.kind.kind.lower()}-controller"
-    worker = _Worker(manager, settings, served, name)
-    controller = Controller(name, worker.run)
-    controller.watches(worker.parents)
-    for informer in worker.children.values():
-        controller.owns(informer, served.kind)
-    controller.watches(worker.pods, worker.owner_of)
-    controller.watches(worker.claims, worker.users_of)
-    return controller
-
-
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Answer:
     when: datetime
     activity: Activity | None
     namespace: Object | None
 
 
-class _Worker:
-    def __init__(self, manager: Manager, settings: PlatformSettings, served: ServedKind, name: str) -> None:
-        self.manager = manager
-        self.settings = settings
-        self.served = served
-        self.parents = manager.informer(served.kind)
+class PageReconciler(Reconciler[Observed]):
+    def __init__(self, page: PageKind, settings: PlatformSettings) -> None:
+        self._page = page
+        self._settings = settings
+        self.kind = page.kind
+        self.owns = page.owns
+        self.reads = (
+            Watch(POD, self._owner_of),
+            Watch(PERSISTENT_VOLUME_CLAIM, self._users_of),
+            Watch(STORAGE_CLASS),
+        )
         # By label: an operator has no business with all Secrets of a cluster.
-        own = f"{COMPONENT}={served.kind.kind.lower()}"
-        self.children: dict[Kind, Informer] = {kind: manager.informer(kind, labels=own) for kind in served.owns}
-        self.pods = manager.informer(POD)
-        self.claims, self.classes = manager.informer(PERSISTENT_VOLUME_CLAIM), manager.informer(STORAGE_CLASS)
-        self.pods.add_index(f"{BY_OWNER} {served.kind.kind}", self._index_pod)
-        for informer in self.children.values():
-            informer.add_index(BY_CONTROLLER, controller_uid)
-        self._applier = Applier(manager.client, name, manager.recorder(name), self.children.values())
-        self._said: dict[str, _Said] = {}
+        self.child_labels = dict.fromkeys(page.owns, f"{COMPONENT}={page.kind.kind.lower()}")
+        self._by_owner = f"served-by {page.kind.kind}"
+        self._answers: dict[str, _Answer] = {}
+
+    def start(self, context: Context) -> None:
+        self._context = context
+        self._parents: Informer = context.caches[self.kind]
+        self._pods: Informer = context.caches[POD]
+        self._claims: Informer = context.caches[PERSISTENT_VOLUME_CLAIM]
+        self._classes: Informer = context.caches[STORAGE_CLASS]
+        self._pods.add_index(self._by_owner, self._index_pod)
 
     # -- what wakes it
 
     def _index_pod(self, pod: Object) -> list[Hashable]:
-        return [(r.namespace, r.name) for r in self.owner_of(pod)]
+        return [(r.namespace, r.name) for r in self._owner_of(pod)]
 
-    def owner_of(self, pod: Object) -> list[Request]:
+    def _owner_of(self, pod: Object) -> list[Request]:
         labels = pod["metadata"].get("labels") or {}
-        if labels.get(COMPONENT) != self.served.kind.kind.lower() or not labels.get(OWNER_NAME):
+        if labels.get(COMPONENT) != self.kind.kind.lower() or not labels.get(OWNER_NAME):
             return []
         return [Request(pod["metadata"]["namespace"], labels[OWNER_NAME])]
 
-    def users_of(self, claim: Object) -> list[Request]:
+    def _users_of(self, claim: Object) -> list[Request]:
         wanted = Needed(PERSISTENT_VOLUME_CLAIM, claim["metadata"]["name"])
         namespace = claim["metadata"]["namespace"]
         return [
             Request(namespace, obj["metadata"]["name"])
-            for obj in self.parents.list(namespace)
-            if wanted in self.served.needs(obj)
+            for obj in self._parents.list(namespace)
+            if wanted in self._page.needs(obj)
         ]
 
-    # -- one reconcile
+    # -- what it sees
 
-    async def run(self, request: Request) -> Outcome | None:
-        obj = self.parents.get(request.namespace, request.name)
-        if obj is None or obj["metadata"].get("deletionTimestamp"):
-            if obj is not None:
-                self._said.pop(obj["metadata"]["uid"], None)
-            return None
-        now = self.manager.clock()
-        uid = obj["metadata"]["uid"]
+    async def observe(self, obj: Object, children: Children, refused: Sequence[Refusal]) -> Observed:
         pod = self._pod(obj)
-        activity, namespace = await self._ask(obj, pod, now)
-        observed = Observed(
-            self.settings,
-            {kind: informer.by_index(BY_CONTROLLER, uid) for kind, informer in self.children.items()},
+        activity, namespace = await self._ask(obj, pod, self._context.now())
+        return Observed(
+            self._settings,
+            children,
             pod,
-            [need for need in self.served.needs(obj) if not await self._exists(need, request.namespace)],
+            [need for need in self._page.needs(obj) if not await self._exists(need, obj["metadata"]["namespace"])],
             activity,
             secrets.token_hex(24),
-            unbound([pod] if pod is not None else (), self.claims, self.classes),
+            unbound([pod] if pod is not None else (), self._claims, self._classes),
             namespace,
         )
-        outcome = self.served.reconcile(obj, observed, now)
-        await self._carry_out(obj, outcome, now)
-        if any(need.kind != PERSISTENT_VOLUME_CLAIM for need in observed.missing):
-            outcome.requeue_after = min(outcome.requeue_after or LOOK_AGAIN_S, LOOK_AGAIN_S)
-        return outcome
 
     def _pod(self, obj: Object) -> Object | None:
         """Not that of an object of the same name that was deleted a moment ago."""
-        meta, word = obj["metadata"], self.served.kind.kind
-        own = f"managed-{word.lower()}-{digits(obj)}-"
-        found = self.pods.by_index(f"{BY_OWNER} {word}", (meta["namespace"], meta["name"]))
+        meta = obj["metadata"]
+        own = f"managed-{self.kind.kind.lower()}-{digits(obj)}-"
         alive = [
             pod
-            for pod in found
+            for pod in self._pods.by_index(self._by_owner, (meta["namespace"], meta["name"]))
             if pod["metadata"]["name"].startswith(own) and not pod["metadata"].get("deletionTimestamp")
         ]
         return alive[0] if alive else None
 
     async def _exists(self, need: Needed, namespace: str) -> bool:
         if need.kind == PERSISTENT_VOLUME_CLAIM:
-            return self.claims.get(namespace, need.name) is not None
+            return self._claims.get(namespace, need.name) is not None
         try:
-            await self.manager.client.get(need.kind, need.name, namespace)
+            await self._context.client.get(need.kind, need.name, namespace)
         except errors.NotFound:
             return False
         return True
@@ -157,46 +138,52 @@ class _Worker:
     async def _ask(self, obj: Object, pod: Object | None, now: datetime) -> tuple[Activity | None, Object | None]:
         """Also what its namespace says; at most once each scan interval: what was said is good until then."""
         uid = obj["metadata"]["uid"]
-        if (
-            self.served.ask is None
-            or pod is None
-            or not conditions.is_true((pod.get("status") or {}).get("conditions"), "Ready")
-        ):
-            self._said.pop(uid, None)
+        ask = self._page.ask
+        ready = pod is not None and conditions.is_true((pod.get("status") or {}).get("conditions"), "Ready")
+        if ask is None or pod is None or not ready:
+            self.forget(uid)
             return None, None
-        said = self._said.get(uid)
-        if said is None or (now - said.when).total_seconds() >= keeping(said.namespace, self.settings).scan_s * 0.9:
+        answer = self._answers.get(uid)
+        if answer is None or (now - answer.when).total_seconds() >= self._scan_s(answer) * 0.9:
             activity, namespace = await asyncio.gather(
-                self.served.ask(self.manager.client, obj, pod, now), self._namespace(obj["metadata"]["namespace"])
+                ask(self._context.client, obj, pod, now), self._namespace(obj["metadata"]["namespace"])
             )
-            said = self._said[uid] = _Said(now, activity, namespace)
-        return said.activity, said.namespace
+            answer = self._answers[uid] = _Answer(now, activity, namespace)
+        return answer.activity, answer.namespace
+
+    def _scan_s(self, answer: _Answer) -> float:
+        return idle_policy(answer.namespace, self._settings).scan_s
 
     async def _namespace(self, name: str) -> Object | None:
         try:
-            return await self.manager.client.get(NAMESPACE, name)
+            return await self._context.client.get(NAMESPACE, name)
         except errors.ApiError:  # an operator of a few namespaces need not have the right
             return None
 
-    async def _carry_out(self, obj: Object, outcome: ServedOutcome, now: datetime) -> None:
-        try:
-            await self._applier.carry_out(self.served.kind, obj, outcome)
-        except (errors.Invalid, errors.Forbidden, errors.BadRequest) as error:
-            # The template passed our schema and yet is no pod, or a quota is spent: whoever wrote it has to hear of it.
-            log.info("%s %s: %s", self.served.kind.kind, obj["metadata"]["name"], error)
-            await self._say_refused(obj, with_remedy("", error.message), now)
-            outcome.requeue_after = 30.0
-            return
-        if outcome.suspend:
-            meta = obj["metadata"]
-            await self.manager.client.patch(
-                self.served.kind, meta["name"], meta["namespace"], {"spec": {"suspend": True}}
-            )
+    def forget(self, uid: str) -> None:
+        self._answers.pop(uid, None)
 
-    async def _say_refused(self, obj: Object, message: str, now: datetime) -> None:
+    # -- what follows
+
+    def decide(self, obj: Object, seen: Observed, now: datetime) -> ServedOutcome:
+        outcome = self._page.reconcile(obj, seen, now)
+        if any(need.kind != PERSISTENT_VOLUME_CLAIM for need in seen.missing):
+            outcome.requeue_within(LOOK_AGAIN_S)
+        return outcome
+
+    def refused(self, obj: Object, error: errors.ApiError, now: datetime) -> Outcome:
+        """The template passed our schema and yet is no pod, or a quota is spent: whoever wrote it has to hear of it."""
+        log.info("%s %s: %s", self.kind.kind, obj["metadata"]["name"], error)
+        message = explained(error.message)
         status = copy(obj.get("status") or {})
-        found = status.setdefault("conditions", [])
         status.setdefault("phase", "Initializing")
-        if conditions.set(found, "Ready", "False", "Refused", message, rfc3339(now)):
-            self._applier.recorder.warning(obj, "Refused", message)
-        await write_status(self.manager.client, self.served.kind, obj, status)
+        changed = conditions.set(
+            status.setdefault("conditions", []), "Ready", "False", "Refused", message, rfc3339(now)
+        )
+        events = [EventNote("Warning", "Refused", message)] if changed else []
+        return Outcome(status=status, events=events, requeue_after=REFUSED_S)
+
+    async def finish(self, obj: Object, outcome: Outcome) -> None:
+        if isinstance(outcome, ServedOutcome) and outcome.suspend:
+            meta = obj["metadata"]
+            await self._context.client.patch(self.kind, meta["name"], meta["namespace"], {"spec": {"suspend": True}})

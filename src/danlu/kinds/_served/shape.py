@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from danlu.kinds._gang import markers
-from danlu.kinds._served.observing import Observed
+from danlu.kinds._served.observation import Observed
 from danlu.meta import owners
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import SERVICE, STATEFUL_SET

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from danlu.diagnose import stated
 from danlu.kinds._served.schedulerspec import Scheduler
 from danlu.kinds.crd import ResourceRequirements
 from danlu.kinds.platform import Rule
@@ -66,18 +67,18 @@ def rules(at: str) -> tuple[Rule, ...]:
     return (
         Rule(
             "(has(self.trainingLogFilesets) && self.trainingLogFilesets.size() > 0) || has(self.logDir)",
-            "a TensorBoard needs logs to show: set logDir, or trainingLogFilesets",
+            stated("DL-LOGS-NONE"),
             at=at,
         ),
         Rule(
             "!(has(self.trainingLogFilesets) && self.trainingLogFilesets.size() > 0 && has(self.logDir))",
-            "trainingLogFilesets and logDir say the same thing: set one of them",
+            stated("DL-LOGS-TWICE"),
             at=at,
         ),
         Rule(
             "!has(self.logDir) || (has(self.logDir.pvc) && self.logDir.pvc.size() > 0) || has(self.logDir.s3) || "
             "has(self.logDir.http)",
-            "logDir names no logs: set pvc, s3 or http",
+            stated("DL-LOGS-EMPTY"),
             at=at,
         ),
     )

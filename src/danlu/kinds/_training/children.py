@@ -1,17 +1,24 @@
-"""The pod and the headless service of one replica."""
+"""The pod and the headless service of one replica, from its template."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from danlu.kinds._training.job import ALWAYS, NEVER, ON_FAILURE, Job, Replica
+from danlu.kinds._training import restarts
+from danlu.kinds._training.gang import Marks
+from danlu.kinds._training.job import Job, Replica
 from danlu.meta import objects, owners
-from danlu.meta.kind import Object
+from danlu.meta.kind import Kind, Object
 from danlu.meta.quantity import parse
 
-IN_PLACE = (ALWAYS, ON_FAILURE, NEVER)
+if TYPE_CHECKING:
+    from danlu.kinds._training.ports import Ports
+    from danlu.kinds._training.reconciliation import JobReconciliation
+
 THREADS = "OMP_NUM_THREADS"
+COMPANION_OF = "training.danlu.dev/companion-of"  # label; the kind of the job
 
 
 def pod(
@@ -72,7 +79,59 @@ def service(
     }
 
 
-def name_patience_s(asked_for: bool) -> float:
+def companion(job: Job, kind: Kind, name: str, body: Mapping[str, Any]) -> Object:
+    """A child that all replicas share: a ConfigMap, a Secret."""
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {
+            "name": name,
+            "namespace": job.namespace,
+            "labels": {COMPANION_OF: job.kind.kind.lower()},
+            "ownerReferences": [owners.reference(job.obj, job.kind)],
+        },
+        **body,
+    }
+
+
+def replica_pod(reconciliation: JobReconciliation, replica: Replica, planned: Ports) -> Object:
+    """As the job's kind wants it."""
+    job, kind = reconciliation.job, reconciliation.kind
+    marks = reconciliation.engine.marks(job, replica) if reconciliation.engine else Marks()
+    made = pod(
+        job,
+        replica,
+        labels={**kind.labels(job, replica, is_master=reconciliation.is_master(replica)), **marks.labels},
+        annotations=marks.annotations,
+        scheduler=marks.scheduler,
+        restart=restarts.pod_policy(replica.role.restart, kind.rules),
+    )
+    spec = made["spec"]
+    spec.update(marks.spec)
+    training = training_container(spec, reconciliation.container(replica.role))
+    set_port(training, kind.port.name, planned[replica.name])
+    kind.add_environment(spec, training, kind.environment(job, replica, planned))
+    cores = reconciliation.observed.settings.shared_cores
+    set_threads(training, cores=cores, replicas=job.total, processes=kind.processes(job, training))
+    kind.finish_pod(reconciliation, replica, planned, made)
+    return made
+
+
+def replica_service(reconciliation: JobReconciliation, replica: Replica, planned: Ports) -> Object:
+    job, kind = reconciliation.job, reconciliation.kind
+    found = training_container(replica.role.template["spec"], reconciliation.container(replica.role))
+    training = {"ports": objects.copy(found.get("ports") or [])}
+    set_port(training, kind.port.name, planned[replica.name])
+    return service(
+        job,
+        replica,
+        labels=kind.labels(job, replica),
+        selector=kind.selector(job, replica),
+        ports=ports_for_service(training),
+    )
+
+
+def name_max_wait_s(asked_for: bool) -> float:
     """How long a replica that runs may be without its name while the cluster is busy starting others.
 
     What the others look for is wanted at once, or nearly; the rest have names because people are used to it.

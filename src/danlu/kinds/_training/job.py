@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from danlu.diagnose import stated
 from danlu.meta.kind import Kind, Object
 from danlu.runtime.reconcile import Unreconcilable
 
@@ -98,10 +99,7 @@ class Job:
         """The job itself. The CRD refuses more replicas than `most`; an object that is older than that rule would
         otherwise be listed, replica by replica, until the memory is full."""
         if self.total > most:
-            raise Unreconcilable(
-                f"the replicas of all roles together must be less than or equal to {most}, and are {self.total}: "
-                "nothing is done for this job until that is changed"
-            )
+            raise Unreconcilable(stated("DL-TOO-MANY-REPLICAS", most=most, total=self.total))
         return self
 
     def role(self, name: str) -> Role | None:

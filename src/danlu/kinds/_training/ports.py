@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from danlu.kinds._training.job import Job
-from danlu.kinds._training.observing import Observed
+from danlu.kinds._training.observation import Observed
 from danlu.meta.kind import Object
 
 FIRST, COUNT = 20000, 10000  # below 32768, where Linux begins to hand out ports by itself
@@ -25,47 +26,40 @@ Ports = Mapping[str, int]
 """By replica name."""
 
 
-def for_job(job: Job, observed: Observed, *, container: str, port_name: str, default: int, per_replica: bool) -> Ports:
+@dataclass(frozen=True, slots=True)
+class Port:
+    """On which a kind's replicas listen."""
+
+    name: str
+    number: int  # the usual one
+    for_each_replica: bool = False  # all replicas listen, or only the first
+
+
+def for_job(job: Job, observed: Observed, container: str, port: Port) -> Ports:
     if not observed.settings.shared_network:
-        return fixed(job, container, port_name, default)
-    return planned(
-        job,
-        observed.services,
-        observed.pods,
-        observed.taken_ports,
-        container=container,
-        port_name=port_name,
-        per_replica=per_replica,
-    )
+        return fixed(job, container, port)
+    return planned(job, observed, container, port)
 
 
-def fixed(job: Job, container: str, port_name: str, default: int) -> dict[str, int]:
+def fixed(job: Job, container: str, port: Port) -> dict[str, int]:
     """Pods have networks of their own: the template's port, or the kind's usual one."""
     return {
-        replica.name: named_port(replica.role.template, container, port_name) or default for replica in job.replicas
+        replica.name: named_port(replica.role.template, container, port.name) or port.number for replica in job.replicas
     }
 
 
-def planned(
-    job: Job,
-    services: Iterable[Object],
-    pods: Iterable[Object],
-    taken: Container[int],
-    *,
-    container: str,
-    port_name: str,
-    per_replica: bool,
-) -> dict[str, int]:
-    known = {**_in_pods(pods, container, port_name), **_remembered(services, port_name)}
+def planned(job: Job, observed: Observed, container: str, port: Port) -> dict[str, int]:
+    taken = observed.taken_ports
+    known = {**_in_pods(observed.pods, container, port.name), **_remembered(observed.services, port.name)}
     found: dict[str, int] = {}
     used = set(known.values())
     for offset, replica in enumerate(job.replicas):
-        if not per_replica and (shared := next(iter(known.values()), None)) is not None:
+        if not port.for_each_replica and (shared := next(iter(known.values()), None)) is not None:
             found[replica.name] = shared
         elif replica.name in known:
             found[replica.name] = known[replica.name]
         else:
-            asked = named_port(replica.role.template, container, port_name)
+            asked = named_port(replica.role.template, container, port.name)
             found[replica.name] = known[replica.name] = _choose(job, asked, offset, taken, used)
             used.add(found[replica.name])
     return found

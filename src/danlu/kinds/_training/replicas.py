@@ -7,7 +7,7 @@ counted twice whatever happens between two writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from danlu.kinds._training.job import Job, Replica
@@ -37,7 +37,7 @@ class ReplicaState:
 
     @property
     def addressed(self) -> bool:
-        """A name of it would lead somewhere, or what became of it has to be remembered."""
+        """It has an address, or its result must be recorded: a Service is made for it."""
         status = (self.pod or {}).get("status") or {}
         return bool(status.get("podIP")) or self.phase in FINISHED
 
@@ -51,12 +51,16 @@ class ReplicaState:
         return self.replica.name
 
 
-def observe(job: Job, pods: Iterable[Object], services: Iterable[Object], container: str) -> list[ReplicaState]:
-    """One state for each replica the job wants, in the job's order."""
+def observe(
+    job: Job, pods: Iterable[Object], services: Iterable[Object], containers: Mapping[str, str]
+) -> list[ReplicaState]:
+    """One state for each replica the job wants, in the job's order. `containers`: the training container, by role."""
     pods_by_name = {pod["metadata"]["name"]: pod for pod in pods}
     services_by_name = {service["metadata"]["name"]: service for service in services}
     return [
-        _state(replica, pods_by_name.get(replica.name), services_by_name.get(replica.name), container)
+        _state(
+            replica, pods_by_name.get(replica.name), services_by_name.get(replica.name), containers[replica.role.name]
+        )
         for replica in job.replicas
     ]
 

@@ -1,122 +1,109 @@
-"""Why a replica does not start, and the last words of one that died."""
+"""What keeps a job's replicas from running, and the last words of one that died, as `danlu.diagnose` has it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from danlu.kinds import references
-from danlu.kinds._training.observing import Observed
-from danlu.kinds._training.replicas import FAILED, PENDING, ReplicaState, training_status
-from danlu.kinds.mending import with_remedy
-from danlu.meta import conditions
+from danlu.diagnose import owners
+from danlu.diagnose.cause import Cause, entries, said
+from danlu.diagnose.evidence import Evidence
+from danlu.diagnose.owners import of_pods, partly
+from danlu.diagnose.pods import ended_container
+from danlu.diagnose.refusals import refused
+from danlu.kinds._training.observation import Observed
+from danlu.kinds._training.replicas import FAILED, PENDING, RUNNING, SUCCEEDED, ReplicaState, training_status
 from danlu.meta.kind import Object
-from danlu.meta.wellknown import PERSISTENT_VOLUME_CLAIM
+from danlu.meta.said import CAUSES, Said, carried
 
 LINES, CHARACTERS = 10, 1500  # of a log, in a message
-
-# A container waits like this for a moment before every start.
-HARMLESS = ("ContainerCreating", "PodInitializing", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
     reason: str
-    message: str
+    message: Said
+
+    def is_told(self, present: Iterable[Object]) -> bool:
+        """Whether a condition says it already; how many others have the same, or run meanwhile, is no news."""
+        return any(_essence(one.get(CAUSES) or ()) == _essence(self.message.causes) for one in present)
 
 
 def find(states: Iterable[ReplicaState], observed: Observed) -> Trouble | None:
-    """The first thing that keeps the job from running; None when all is well or just starting."""
+    """What keeps the job from running, the worst first; None when all is well or just starting."""
     for refusal in observed.refused:
-        kind, name = refusal.obj["kind"], refusal.obj["metadata"]["name"]
-        text = with_remedy("", refusal.message)
-        return Trouble(f"FailedCreate{kind}", f"{kind} {name} cannot be created: {text}")
-    found = [trouble for state in states if (trouble := _of_pod(state, observed))]
+        cause = refused(refusal.obj, refusal.message)
+        return Trouble(f"FailedCreate{refusal.obj['kind']}", said([cause]))
+    known = [*states]
+    pods = [state.pod for state in known if state.pod is not None and state.phase in (PENDING, RUNNING)]
+    evidence = Evidence(events=observed.events, unbound=observed.unbound)
+    found = [cause for cause in of_pods(pods, evidence, starting=False) if cause.keeps]
     if not found:
         return None
-    first = found[0]
-    more = sum(1 for one in found[1:] if one.reason == first.reason)
-    return Trouble(first.reason, f"{first.message} (and {more} more)") if more else first
+    partial = partly([state.pod for state in known if state.pod is not None], len(known), found, "")
+    return Trouble(found[0].reason, said([*([partial] if partial else ()), found[0]], log=_log(pods, found[0])))
 
 
-def _of_pod(state: ReplicaState, observed: Observed) -> Trouble | None:
-    pod = state.pod
-    if pod is None or state.phase not in (PENDING, "Running"):
+def replaced_images(states: Iterable[ReplicaState]) -> Said | None:
+    """That replicas run in another image than theirs; "" where they run in theirs, None while nobody knows."""
+    pods = [state.pod for state in states if state.pod is not None]
+    found = owners.replaced_images(pods)
+    if not found and not any(state.phase in (RUNNING, SUCCEEDED) for state in states):
         return None
-    status = pod.get("status") or {}
-    for one, waiting in _stuck(status):
-        reason = waiting["reason"]
-        text = _crashed(one) or with_remedy(reason, waiting.get("message") or reason)
-        return Trouble(reason, f"Pod {state.name}, container {one.get('name')}: {text}")
-    scheduled = conditions.get(status.get("conditions"), "PodScheduled")
-    if scheduled and scheduled.get("status") == "False":
-        text = _unbound(pod, observed) or with_remedy("", str(scheduled.get("message")))
-        return Trouble(scheduled.get("reason") or "Unschedulable", f"Pod {state.name}: {text}")
-    if state.phase == PENDING:
-        about = [
-            event
-            for event in observed.events
-            if (event.get("involvedObject") or {}).get("uid") == pod["metadata"]["uid"]
-        ]
-        if about:
-            last = max(about, key=lambda event: str(event.get("lastTimestamp") or ""))
-            text = with_remedy("", str(last.get("message")))
-            return Trouble(last.get("reason") or "FailedMount", f"Pod {state.name}: {text}")
-    return None
+    return said(found)
 
 
-def is_silent(pod: Object) -> bool:
-    """It was given a node and has not begun to run, and its status does not tell why."""
-    status = pod.get("status") or {}
-    waits = (status.get("phase") or PENDING) == PENDING and bool(pod["spec"].get("nodeName"))
-    return waits and not any(_stuck(status))
+def _essence(causes: Iterable[Object]) -> list[Object]:
+    return [
+        {**one, "params": {name: value for name, value in (one.get("params") or {}).items() if name != "more"}}
+        for one in causes
+        if one["code"] != "DL-PARTIAL"
+    ]
 
 
-def _stuck(status: Object) -> Iterator[tuple[Object, Object]]:
-    """Containers that wait for a reason, each with that."""
-    for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
-        waiting = (one.get("state") or {}).get("waiting") or {}
-        if (waiting.get("reason") or "") not in HARMLESS:
-            yield one, waiting
-
-
-def _crashed(status: Object) -> str:
-    """What it said when it died, rather than how long the node waits before it starts it again."""
-    ended = (status.get("lastState") or {}).get("terminated") or {}
-    if (status.get("state") or {})["waiting"].get("reason") != "CrashLoopBackOff" or not ended:
+def _log(pods: Iterable[Object], cause: Cause) -> str:
+    """The end of the log of what is started again and again, where that is more than the line that the cause names."""
+    if cause.code != "DL-CRASH":
         return ""
-    head = f"ended with exit code {ended.get('exitCode')} and is started again and again"
-    said = tail(ended.get("message") or "")
-    return f"{head}; its last lines:\n{said}" if said else head
-
-
-def _unbound(pod: Object, observed: Observed) -> str:
-    for need in references.of_pod(pod["spec"]):
-        if need.kind == PERSISTENT_VOLUME_CLAIM and need.name in observed.unbound:
-            return observed.unbound[need.name]
+    for pod in (one for one in pods if one["metadata"]["name"] == cause.params["pod"]):
+        for status in (pod.get("status") or {}).get("containerStatuses") or ():
+            ended = (status.get("lastState") or {}).get("terminated") or {}
+            if status.get("name") == cause.params["container"] and "\n" in (log := tail(ended.get("message") or "")):
+                return log
     return ""
 
 
-def last_words(states: Iterable[ReplicaState], container: str) -> str:
-    """Who died first, with which code, and the end of its log."""
-    dead = [state for state in states if state.phase == FAILED or state.down]
-    if not dead:
-        return ""
-    first = min(dead, key=lambda state: _ended(state.pod, container))
-    return _words(first, container)
+def explained(head: str, causes: Sequence[Cause], dead: Iterable[ReplicaState], container: str) -> Said:
+    """An operator's own line of how a job ended; below it why, of whoever died first, too; below that its log's end."""
+    found, log = [*causes], ""
+    fallen = [state for state in dead if state.phase == FAILED or state.down]
+    if fallen:
+        first = min(fallen, key=lambda state: _ended(state.pod, container))
+        found.append(cause_of_death(first, container))
+        log = last_lines(first, container, found[-1])
+    lines = (head, *(cause.text() for cause in found), log)
+    return Said("\n".join(filter(None, lines)), [*carried(head), *entries(found, log)])
 
 
-def _words(state: ReplicaState, container: str) -> str:
+def cause_of_death(state: ReplicaState, container: str) -> Cause:
     terminated = _terminated(state.pod, container)
-    if terminated is None:
-        status = (state.pod or {}).get("status") or {}
-        why = ": ".join(filter(None, (status.get("reason"), status.get("message"))))
-        return f"Pod {state.name} failed" + (f": {why}" if why else "") + "."
-    said = tail(terminated.get("message") or "")
-    why = terminated.get("reason") or ""
-    head = f"Pod {state.name} ended with exit code {terminated.get('exitCode')}"
-    head += f" ({why})" if why not in ("", "Error") else ""
-    return f"{head}; its last lines:\n{said}" if said else f"{head}."
+    if terminated is not None and state.pod is not None:
+        return ended_container(state.pod, training_status(state.pod, container) or {}, terminated)
+    status = (state.pod or {}).get("status") or {}
+    why = ": ".join(filter(None, (status.get("reason"), status.get("message"))))
+    told = {"pod": state.name, **({"message": why} if why else {})}
+    return Cause("DL-POD-FAILED", told, f"Pod/{state.name}", str(status.get("reason") or "Failed"))
+
+
+def last_lines(state: ReplicaState, container: str, cause: Cause) -> str:
+    """The end of a dead replica's log, where that is more than what its cause says."""
+    log = tail((_terminated(state.pod, container) or {}).get("message") or "")
+    return "" if log in cause.text() else log
+
+
+def with_causes(text: str, causes: Iterable[Cause]) -> Said:
+    """A sentence that is not ours to choose, with the causes that belong to it."""
+    return Said(text, entries(causes))
 
 
 def tail(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from danlu.client.client import Client
 from danlu.errors import ApiError
 from danlu.kinds._served import shape
-from danlu.kinds._served.observing import Activity
+from danlu.kinds._served.observation import Activity
 from danlu.kinds.notebook import programs
 from danlu.meta.clock import parse_time
 from danlu.meta.kind import Object

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from danlu.kinds._served import shape
+from danlu.kinds.notebook.schema import NOTEBOOK
+from danlu.kinds.webapp import AppPlace, app_path
+from danlu.meta.kind import Object
+
 PORTS = {"jupyter": 8888, "rstudio": 8787}
 SSH_PORT = 2222
 SSH_ACTIVITY_PORT = 2223
@@ -13,7 +18,24 @@ ADDRESS = "$(NB_ADDRESS)"
 
 
 def base_path(namespace: str, name: str) -> str:
-    return f"/t9k/notebooks/projects/{namespace}/name/{name}/"
+    return app_path(NOTEBOOK, namespace, name)
+
+
+def type_of(notebook: Object) -> str:
+    return str(notebook["spec"].get("type") or "jupyter")
+
+
+def http_service(notebook: Object) -> str:
+    return f"managed-notebook-http-{shape.digits(notebook)}"
+
+
+def place(notebook: Object) -> AppPlace:
+    """To enter a notebook is to run programs in its pod: reading the Notebook is not enough, its token is asked for."""
+    type = type_of(notebook)
+    if type != "jupyter":
+        return AppPlace(http_service(notebook), PORTS[type])
+    secret = str((notebook.get("status") or {}).get("tokenSecret") or "")
+    return AppPlace(http_service(notebook), PORTS[type], "lab", secret)
 
 
 def jupyter(base: str, home: str) -> list[str]:

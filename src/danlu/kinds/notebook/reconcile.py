@@ -6,10 +6,11 @@ import base64
 from collections.abc import Sequence
 from datetime import datetime
 
+from danlu.diagnose import say, stated
 from danlu.kinds import references
-from danlu.kinds._served import shape, standing
-from danlu.kinds._served.keeping import keeping
-from danlu.kinds._served.observing import Observed, ServedOutcome
+from danlu.kinds._served import phase, shape
+from danlu.kinds._served.idle_policy import idle_policy
+from danlu.kinds._served.observation import Observed, ServedOutcome
 from danlu.kinds.notebook import programs
 from danlu.kinds.notebook.schema import NOTEBOOK
 from danlu.kinds.references import Needed
@@ -17,6 +18,7 @@ from danlu.meta import conditions
 from danlu.meta.clock import human_duration, parse_time, rfc3339
 from danlu.meta.kind import Object
 from danlu.meta.objects import copy
+from danlu.meta.said import CAUSES, Said, carried
 from danlu.meta.wellknown import CONFIG_MAP, SECRET, SERVICE
 from danlu.runtime.reconcile import EventNote
 
@@ -43,8 +45,8 @@ def reconcile(obj: Object, observed: Observed, now: datetime) -> ServedOutcome:
             *(c for c in observed.children.get(CONFIG_MAP, ()) if c["metadata"]["name"] == name),
             *(c for c in observed.children.get(SERVICE, ()) if c["metadata"]["name"] == _ssh_service(obj)),
         ]
-    stand = standing.standing(WORD, observed, suspended)
-    status = standing.base_status(obj, WORD, stand, observed, now)
+    stand = _phase(obj, observed, suspended)
+    status = phase.base_status(obj, WORD, stand, observed, now)
     status["url"] = _url(obj, observed)
     status["tokenSecret"] = name
     if _has_ssh(spec):
@@ -52,11 +54,26 @@ def reconcile(obj: Object, observed: Observed, now: datetime) -> ServedOutcome:
     else:
         conditions.remove(status["conditions"], "SSHReady")
     outcome.status = status
-    outcome.events = [*standing.transitions(obj, WORD, stand)]
+    outcome.events = [*phase.transitions(obj, WORD, stand)]
     _idle(obj, observed, status, stand.ready, now, outcome)
-    if stand.phase == standing.SUSPENDED:
+    if stand.phase == phase.SUSPENDED:
         _why_suspended(obj, status, now)
     return outcome
+
+
+def _phase(obj: Object, observed: Observed, suspended: bool) -> phase.PagePhase:
+    stand = phase.phase_of(WORD, observed, suspended)
+    causes = carried(stand.message)
+    ours = programs.type_of(obj) == "rstudio" and not _own_command(obj["spec"])
+    if ours and causes and causes[0]["code"] == "DL-COMMAND":
+        # The command is ours, so what it did not find is rserver.
+        told = say("DL-RSTUDIO-MISSING", pod=causes[0]["params"]["pod"])
+        return phase.PagePhase(stand.phase, stand.ready, stand.reason, told)
+    return stand
+
+
+def _own_command(spec: Object) -> bool:
+    return bool(_notebook_container(spec["template"]["spec"]).get("command"))
 
 
 # -- children
@@ -66,11 +83,10 @@ def _children(obj: Object, observed: Observed, name: str, replicas: int) -> list
     spec = obj["spec"]
     kept = observed.child(SECRET, name)
     token = kept["data"]["token"] if kept else base64.b64encode(observed.fresh_token.encode()).decode()
-    http = f"managed-notebook-http-{shape.digits(obj)}"
-    port = programs.PORTS[_type(spec)]
+    place = programs.place(obj)
     found = [
         shape.child(obj, NOTEBOOK, SECRET, name, {"type": "Opaque", "data": {"token": token}}),
-        shape.service(obj, NOTEBOOK, http, "http", port),
+        shape.service(obj, NOTEBOOK, place.service, "http", place.port),
     ]
     if _has_ssh(spec):
         program = {"ssh_server.py": programs.ssh_program()}
@@ -78,7 +94,7 @@ def _children(obj: Object, observed: Observed, name: str, replicas: int) -> list
         kind = _ssh(spec).get("serviceType") or "ClusterIP"
         found.append(shape.service(obj, NOTEBOOK, _ssh_service(obj), "ssh", programs.SSH_PORT, kind))
     template = _template(obj, observed, name)
-    return [*found, shape.stateful_set(obj, NOTEBOOK, name, http, replicas, template)]
+    return [*found, shape.stateful_set(obj, NOTEBOOK, name, place.service, replicas, template)]
 
 
 def _template(obj: Object, observed: Observed, secret: str) -> Object:
@@ -88,18 +104,22 @@ def _template(obj: Object, observed: Observed, secret: str) -> Object:
     container = _notebook_container(pod)
     namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
     base, home = programs.base_path(namespace, name), _home(pod, container)
-    port = programs.PORTS[_type(spec)]
+    port = programs.PORTS[programs.type_of(obj)]
     shape.with_env(container, _environment(obj, observed, base, home, secret, _has_gpu(pod)))
     if not container.get("command"):
         # An image's own start script knows nothing of the path and the token; `args` of a template are added to ours.
-        container["command"] = programs.jupyter(base, home) if _type(spec) == "jupyter" else programs.rstudio(base)
+        container["command"] = (
+            programs.jupyter(base, home) if programs.type_of(obj) == "jupyter" else programs.rstudio(base)
+        )
     if home and not container.get("workingDir"):
         container["workingDir"] = home
     ports = container.setdefault("ports", [])
     if not any(entry.get("containerPort") == port for entry in ports):
         ports.append({"name": "notebook-port", "containerPort": port, "protocol": "TCP"})
     probe = (
-        {"httpGet": {"path": f"{base}api", "port": port}} if _type(spec) == "jupyter" else {"tcpSocket": {"port": port}}
+        {"httpGet": {"path": f"{base}api", "port": port}}
+        if programs.type_of(obj) == "jupyter"
+        else {"tcpSocket": {"port": port}}
     )
     container.setdefault("startupProbe", {**probe, "periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 600})
     container.setdefault("readinessProbe", {**probe, "periodSeconds": 10, "timeoutSeconds": 5})
@@ -166,10 +186,6 @@ def _has_gpu(pod: Object) -> bool:
     return any(name.startswith(("nvidia.com/", "amd.com/")) for limit in limits for name in limit)
 
 
-def _type(spec: Object) -> str:
-    return str(spec.get("type") or "jupyter")
-
-
 def _ssh(spec: Object) -> Object:
     return spec.get("ssh") or {}
 
@@ -187,11 +203,9 @@ def _ssh_service(obj: Object) -> str:
 
 def _url(obj: Object, observed: Observed) -> str:
     meta = obj["metadata"]
+    place = programs.place(obj)
     path = programs.base_path(meta["namespace"], meta["name"])
-    page = f"{path}lab" if _type(obj["spec"]) == "jupyter" else path
-    return (
-        shape.address(observed, f"managed-notebook-http-{shape.digits(obj)}", programs.PORTS[_type(obj["spec"])]) + page
-    )
+    return shape.address(observed, place.service, place.port) + path + place.page
 
 
 def _ssh_status(obj: Object, observed: Observed, status: Object, now: datetime) -> None:
@@ -208,37 +222,37 @@ def _ssh_status(obj: Object, observed: Observed, status: Object, now: datetime) 
             status["ssh"]["nodePort"] = port["nodePort"]
         if observed.activity is not None and observed.activity.ssh is not None:
             status["ssh"]["lastSshClientActivity"] = rfc3339(observed.activity.ssh)
-    missing = _check_message(observed.pod)
     stamp = rfc3339(now)
-    if missing:
-        conditions.set(
-            status["conditions"], "SSHReady", "False", "NotInstalled", f"No SSH server runs: {missing}", stamp
-        )
+    if _lacks_ssh(observed.pod):
+        told = say("DL-SSH-MISSING")
+        conditions.set(status["conditions"], "SSHReady", "False", "NotInstalled", told, stamp)
     elif conditions.is_true(status["conditions"], "Ready"):
-        conditions.set(status["conditions"], "SSHReady", "True", "Ready", "The SSH server is ready", stamp)
+        conditions.set(status["conditions"], "SSHReady", "True", "Ready", stated("DL-SSH-READY"), stamp)
     else:
-        conditions.set(status["conditions"], "SSHReady", "False", "NotReady", "The Notebook is not ready", stamp)
+        told = stated("DL-SSH-WAITS", word=WORD)
+        conditions.set(status["conditions"], "SSHReady", "False", "NotReady", told, stamp)
 
 
-def _check_message(pod: Object | None) -> str:
+def _lacks_ssh(pod: Object | None) -> bool:
+    """The check ends well in any case, and has something to say only when no server was found."""
     for container in ((pod or {}).get("status") or {}).get("initContainerStatuses") or ():
         if container["name"] == CHECK:
             ended = (container.get("state") or {}).get("terminated") or {}
-            return str(ended.get("message") or "").strip()
-    return ""
+            return bool(str(ended.get("message") or "").strip())
+    return False
 
 
 def _idle(obj: Object, observed: Observed, status: Object, ready: bool, now: datetime, outcome: ServedOutcome) -> None:
     """Only of Jupyter, which tells what its kernels and terminals do."""
     activity = observed.activity
-    if not ready or _type(obj["spec"]) != "jupyter":
+    if not ready or programs.type_of(obj) != "jupyter":
         conditions.remove(status["conditions"], "Idle")
         return
-    rules = keeping(observed.namespace, observed.settings)
+    rules = idle_policy(observed.namespace, observed.settings)
     outcome.requeue_after = rules.scan_s
     if activity is None:
-        text = "The Notebook does not say what it is doing"
-        conditions.set(status["conditions"], "Idle", "Unknown", "NoAnswer", text, rfc3339(now))
+        told = stated("DL-IDLE-UNKNOWN", word=WORD)
+        conditions.set(status["conditions"], "Idle", "Unknown", "NoAnswer", told, rfc3339(now))
         return
     # What computed in silence is remembered from earlier looks; nothing else tells of it afterwards.
     seen = (obj.get("status") or {}).get("lastActivity")
@@ -247,7 +261,8 @@ def _idle(obj: Object, observed: Observed, status: Object, ready: bool, now: dat
     idle = not activity.busy and quiet >= rules.idle_after_s
     if last:
         status["lastActivity"] = rfc3339(last)
-    text = f"The Notebook is {'idle' if idle else 'active'}" + (f"; {rules.problem}" if rules.problem else "")
+    problem, other = (*rules.problems, "", "")[:2]
+    text = stated("DL-IDLE" if idle else "DL-ACTIVE", word=WORD, problem=problem, other=other)
     reason = "Idle" if idle else "Active"
     if idle and rules.suspend_after_s is not None and quiet >= rules.idle_after_s + rules.suspend_after_s:
         outcome.suspend = True
@@ -260,11 +275,10 @@ def _idle(obj: Object, observed: Observed, status: Object, ready: bool, now: dat
     )  # fmt: skip
 
 
-def _farewell(obj: Object, quiet: float) -> str:
+def _farewell(obj: Object, quiet: float) -> Said:
     name, namespace = obj["metadata"]["name"], obj["metadata"]["namespace"]
     resume = f'kubectl patch nb {name} -n {namespace} --type merge -p \'{{"spec":{{"suspend":false}}}}\''
-    unused = human_duration(quiet)
-    return f"Nobody used the Notebook for {unused}: it is suspended; its files are kept, `{resume}` resumes it"
+    return say("DL-IDLE-SUSPENDED", word=WORD, unused=human_duration(quiet), resume=resume)
 
 
 def _why_suspended(obj: Object, status: Object, now: datetime) -> None:
@@ -273,6 +287,6 @@ def _why_suspended(obj: Object, status: Object, now: datetime) -> None:
     for type in ("Suspended", "Idle"):
         told = conditions.get(before, type) or {}
         if told.get("reason") == IDLE_TIMEOUT and told.get("status") == "True":
-            text = str(told.get("message"))
+            text = Said(str(told.get("message")), told.get(CAUSES) or ())
             conditions.set(status["conditions"], "Suspended", "True", IDLE_TIMEOUT, text, rfc3339(now))
             return

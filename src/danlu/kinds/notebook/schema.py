@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from danlu.diagnose import stated
 from danlu.kinds._served.schedulerspec import Scheduler
 from danlu.kinds.crd import Condition, PodTemplate, stored_default
 from danlu.kinds.platform import PrinterColumn, Rule
@@ -82,21 +83,20 @@ COLUMNS = (
 RULES = (
     Rule(
         "self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-        "a Notebook's name is part of its address and of its pods' labels: at most 63 characters, lower case letters, "
-        "digits and '-', beginning and ending with a letter or digit",
+        stated("DL-NAME-ADDRESS", what="Notebook"),
         at="",
     ),
     Rule(
         "has(self.template.spec)",
-        "spec.template.spec is missing: it has to describe the pod, with at least one container",
+        stated("DL-NO-POD-SPEC"),
     ),
     Rule(
         "!has(self.template.spec) || self.template.spec.containers.size() > 0",
-        "spec.template.spec.containers is empty: a Notebook needs the container that runs it, named notebook",
+        stated("DL-NO-CONTAINER"),
     ),
     Rule(
         "!has(self.ssh) || !has(self.ssh.enabled) || !self.ssh.enabled || "
         "(has(self.ssh.authorized_keys) && self.ssh.authorized_keys.size() > 0)",
-        "spec.ssh.enabled needs spec.ssh.authorized_keys: the names of Secrets that hold the public keys",
+        stated("DL-NO-SSH-KEYS"),
     ),
 )

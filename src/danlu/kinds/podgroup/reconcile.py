@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
+from danlu.diagnose import causes_in, stated
 from danlu.kinds._gang import markers
 from danlu.meta import conditions
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Object
+from danlu.meta.said import Said
 from danlu.runtime.reconcile import EventNote, Outcome
 
 SCHEDULED = "GroupScheduled"
@@ -43,27 +45,28 @@ def _members(group: Object, pods: Sequence[Object]) -> tuple[str, str, str]:
     spec, present = group.get("spec") or {}, _present(pods)
     least = min_member(group)
     if len(present) < least:
-        return "False", "TooFewPods", f"{len(present)} of at least {least} pods exist"
+        return "False", "TooFewPods", stated("DL-GROUP-FEW-PODS", have=len(present), least=least)
     have = Counter(markers.role_of(pod) for pod in present)
     for role in spec.get("roles") or ():
         name, wanted = role["name"], role.get("minMember") or 0
         if have[name] < wanted:
-            return "False", "TooFewPods", f"{have[name]} of at least {wanted} pods with role {name} exist"
-    return "True", "EnoughPods", f"{len(present)} pods exist, at least {least} are needed"
+            return "False", "TooFewPods", stated("DL-GROUP-FEW-PODS", have=have[name], least=wanted, role=name)
+    return "True", "EnoughPods", stated("DL-GROUP-PODS", have=len(present), least=least)
 
 
 def _placement(group: Object, pods: Sequence[Object]) -> tuple[str, str, str]:
     least = min_member(group)
     placed = [pod for pod in _present(pods) if markers.is_placed(pod)]
     if placed and len(placed) >= least:
-        return "True", "Scheduled", f"{len(placed)} pods have a node, at least {least} are needed"
+        return "True", "Scheduled", stated("DL-GROUP-NODES", have=len(placed), least=least)
     for pod in sorted(pods, key=lambda pod: str(pod["metadata"]["name"])):
         told = conditions.get((pod.get("status") or {}).get("conditions"), "PodScheduled")
         if told is not None and told.get("status") == "False" and not markers.is_placed(pod):
-            return "False", told.get("reason") or "Unschedulable", told.get("message") or ""
+            message = Said(told.get("message") or "", [cause.carried() for cause in causes_in(pod)])
+            return "False", told.get("reason") or "Unschedulable", message
     if not pods:
-        return "False", "NoPods", "No pod of the group exists"
-    return "False", "Waiting", f"{len(placed)} of at least {least} pods have a node"
+        return "False", "NoPods", stated("DL-GROUP-NO-PODS")
+    return "False", "Waiting", stated("DL-GROUP-FEW-NODES", have=len(placed), least=least)
 
 
 def min_member(group: Object) -> int:
@@ -78,7 +81,7 @@ def _events(group: Object, before: Object | None, status: str, reason: str, mess
     if status == "True":
         if before is not None and before.get("status") == "True":
             return []  # an elastic group that grew
-        return [EventNote("Normal", "Scheduled", f"The pods of group {name} were placed together")]
+        return [EventNote("Normal", "Scheduled", stated("DL-GROUP-TOGETHER", group=name))]
     if reason not in ("Unschedulable", "SchedulerError"):
         return []
     owner = next((o for o in group["metadata"].get("ownerReferences") or () if o.get("controller")), None)

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from danlu.diagnose import stated
 from danlu.kinds._gang.markers import DEFAULT_QUEUE, POD_GROUP
 from danlu.kinds.crd import LARGEST_INT32, Condition, Quantities, stored_default
 from danlu.kinds.platform import PrinterColumn, Rule
@@ -61,11 +62,11 @@ COLUMNS = (
 RULES = (
     Rule(
         "self.metadata.name.size() <= 63",
-        "a group's name is a label of its pods: at most 63 characters",
+        stated("DL-NAME-LABEL", what="group"),
         at="",
     ),
     Rule(
         "!has(self.roles) || self.roles.all(r, self.roles.exists_one(o, o.name == r.name))",
-        "roles: each name stands there once",
+        stated("DL-ROLE-TWICE"),
     ),
 )

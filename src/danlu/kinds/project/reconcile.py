@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from danlu.diagnose import say, stated
 from danlu.kinds.platform import PlatformSettings
 from danlu.kinds.project.quotaprofile import NAMESPACE, QUOTA_PROFILE
 from danlu.kinds.project.schema import PROJECT
@@ -71,19 +72,12 @@ def _problem(obj: Object, observed: Mapping[Kind, Sequence[Object]], settings: P
     meta, spec = obj["metadata"], obj["spec"]
     name, namespace = meta["name"], meta["namespace"]
     if name != namespace:
-        text = (
-            f'A Project has the name of its namespace: create this one as "{namespace}", or in the namespace "{name}"'
-        )
-        return "NameMismatch", text
+        return "NameMismatch", stated("DL-PROJECT-NAME", namespace=namespace, name=name)
     if spec.get("quotaProfile") and not _hard(spec) and _profile(spec, observed) is None:
-        text = (
-            f'QuotaProfile "{spec["quotaProfile"]}" does not exist; `kubectl get quotaprofiles -n {NAMESPACE}` shows '
-            "those that are there"
-        )
-        return "NotFound", text
+        return "NotFound", say("DL-PROFILE-MISSING", profile=spec["quotaProfile"], namespace=NAMESPACE)
     if _policy(spec) and settings.shared_network:
-        return "NotSupported", "All pods share the network of this machine: networkPolicy has no effect here"
-    return "", "The project is ready"
+        return "NotSupported", stated("DL-NETWORK-SHARED")
+    return "", stated("DL-PROJECT-READY")
 
 
 def _child(obj: Object, kind: Kind, name: str, body: Object) -> Object:
@@ -135,8 +129,9 @@ def _quota_status(observed: Mapping[Kind, Sequence[Object]], status: Object, sta
     for name, limit in sorted(seen["hard"].items()):
         used, hard = parse(str((seen.get("used") or {}).get(name, "0"))), parse(str(limit))
         if hard.milli() > 0 and used.milli() >= hard.milli() * WARN_AT:
-            near.append(f"{name} {(seen.get('used') or {}).get(name)} of {limit}")
-    text = f"At least {WARN_AT:.0%} is used: {', '.join(near)}" if near else "There is room in the quota"
+            near.append(f"{name} {(seen.get('used') or {}).get(name)}/{limit}")
+    told = {"share": f"{WARN_AT:.0%}", "used": ", ".join(near)}
+    text = stated("DL-QUOTA-NEAR", **told) if near else stated("DL-QUOTA-FREE")
     changed = conditions.set(
         status["conditions"], "QuotaNearlyUsed", "True" if near else "False", "Used" if near else "Room", text, stamp
     )

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from danlu.kinds._training import rendezvous
+from danlu.diagnose import say, stated
+from danlu.kinds._training import lifecycle, rendezvous
 from danlu.kinds._training.job import ON_FAILURE, Job, Replica, Role
-from danlu.kinds._training.kubeflow import machine
-from danlu.kinds._training.kubeflow.flavour import Flavour, Verdict
-from danlu.kinds._training.observing import Observed
-from danlu.kinds._training.ports import Ports
+from danlu.kinds._training.jobkind import Companion, Verdict
+from danlu.kinds._training.kubeflow.dialect import KubeflowKind
+from danlu.kinds._training.observation import Observed
+from danlu.kinds._training.ports import Port, Ports
 from danlu.kinds._training.replicas import RUNNING, SUCCEEDED, ReplicaState
-from danlu.kinds.pytorchjob.autoscaling import autoscaler, elastic_range
+from danlu.kinds.platform import PlatformSettings
+from danlu.kinds.pytorchjob.autoscaling import AUTOSCALER, autoscaler, elastic_range
 from danlu.meta.kind import Kind, Object
-from danlu.runtime.reconcile import Outcome
+from danlu.runtime.reconcile import EventNote, Outcome
 
 PYTORCHJOB = Kind("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", True, (), ("danlu",))
 MASTER, WORKER = "Master", "Worker"
 
 
 def reconcile(obj: Object, observed: Observed, now: datetime) -> Outcome:
-    return machine.reconcile(FLAVOUR, obj, observed, now)
+    return lifecycle.reconcile(JOB, obj, observed, now)
 
 
-def environment(job: Job, replica: Replica, ports: Ports) -> rendezvous.Environment:
+def environment(job: Job, replica: Replica, ports: Ports) -> Mapping[str, str]:
     found = {"PYTHONUNBUFFERED": "1"}
     master = job.role(MASTER)
     if master is not None:
@@ -41,7 +43,7 @@ def environment(job: Job, replica: Replica, ports: Ports) -> rendezvous.Environm
         found["PET_NNODES"] = str(job.total)
     else:
         found |= _elastic(job, elastic, ports)
-    return rendezvous.variables(found)
+    return found
 
 
 def processes(job: Job, container: Object) -> int:
@@ -58,7 +60,7 @@ def _elastic(job: Job, elastic: Object, ports: Ports) -> dict[str, str]:
     worker = job.role(WORKER)
     assert worker is not None, "the CRD refuses elasticPolicy without Worker"
     first = job.replica(worker, 0)
-    port = elastic.get("rdzvPort") or ports.get(first.name) or FLAVOUR.port
+    port = elastic.get("rdzvPort") or ports.get(first.name) or JOB.port.number
     least, most = elastic_range(elastic, worker)
     found = {
         "PET_RDZV_ENDPOINT": f"{elastic.get('rdzvHost') or first.name}:{port}",
@@ -78,51 +80,61 @@ def _elastic(job: Job, elastic: Object, ports: Ports) -> dict[str, str]:
     return found | rendezvous.TOLD_EVERY_ROUND
 
 
-def judge(job: Job, states: Sequence[ReplicaState]) -> Verdict:
+def verdict(job: Job, states: Sequence[ReplicaState]) -> Verdict:
     """The master speaks for the job. Without one, all workers do; of elastic workers one is enough."""
-    kind, name = PYTORCHJOB.kind, job.name
     masters = [state for state in states if state.replica.role.name == MASTER]
     if masters:
-        return Verdict(
-            succeeded=f"{kind} {name} is successfully completed."
-            if all(state.phase == SUCCEEDED for state in masters)
-            else "",
-            running=f"{kind} {name} is running." if any(state.phase == RUNNING for state in masters) else "",
-        )
-    done = sum(1 for state in states if state.phase == SUCCEEDED)
-    needed = 1 if job.spec.get("elasticPolicy") else max(len(states), 1)
+        name, ended = job.name, "DL-JOB-IS-COMPLETED"
+        done = all(state.phase == SUCCEEDED for state in masters)
+    else:
+        name, ended = f"{job.namespace}/{job.name}", "DL-JOB-COMPLETED"
+        needed = 1 if job.spec.get("elasticPolicy") else max(len(states), 1)
+        done = sum(1 for state in states if state.phase == SUCCEEDED) >= needed
+    runs = any(state.phase == RUNNING for state in masters or states)
+    told = {"kind": PYTORCHJOB.kind, "name": name}
     return Verdict(
-        succeeded=f"{kind} {job.namespace}/{name} successfully completed." if done >= needed else "",
-        running=f"{kind} {job.namespace}/{name} is running." if any(state.phase == RUNNING for state in states) else "",
+        succeeded=stated(ended, **told) if done else "", running=stated("DL-JOB-RUNNING", **told) if runs else ""
     )
 
 
-def is_master(job: Job, replica: Replica) -> bool:
-    return replica.index == 0 and replica.role.name == (MASTER if job.role(MASTER) else WORKER)
+def master(job: Job) -> Replica | None:
+    role = job.role(MASTER) or job.role(WORKER)
+    return job.replica(role, 0) if role is not None else None
 
 
 def failed(job: Job, role: Role, count: int) -> str:
-    return f"{PYTORCHJOB.kind} {job.name} is failed because {count} {role.name} replica(s) failed."
+    return stated("DL-JOB-IS-FAILED", kind=PYTORCHJOB.kind, name=job.name, count=count, role=role.name)
 
 
-def companions(job: Job) -> list[Object]:
-    found = autoscaler(job, job.role(WORKER))
-    return [found] if found else []
+def companions(job: Job, observed: Observed) -> list[Companion]:
+    found = autoscaler(job, job.role(WORKER)) if observed.settings.autoscaling else None
+    return [Companion(found)] if found else []
 
 
-FLAVOUR = Flavour(
+def companion_kinds(settings: PlatformSettings) -> Sequence[Kind]:
+    return [AUTOSCALER] if settings.autoscaling else []
+
+
+def notes(job: Job, settings: PlatformSettings) -> list[EventNote]:
+    if settings.autoscaling or autoscaler(job, job.role(WORKER)) is None:
+        return []
+    return [EventNote("Warning", "NoAutoscaler", say("DL-NO-AUTOSCALER"))]
+
+
+JOB = KubeflowKind(
     kind=PYTORCHJOB,
     field="pytorchReplicaSpecs",
     roles=(MASTER, WORKER),
-    container="pytorch",
-    port_name="pytorchjob-port",
-    port=23456,
+    containers=("pytorch",),
+    port=Port("pytorchjob-port", 23456),
     restart=ON_FAILURE,
     environment=environment,
-    judge=judge,
-    is_master=is_master,
+    verdict=verdict,
+    master=master,
     failed=failed,
     scales=True,
     processes=processes,
     companions=companions,
+    companion_kinds=companion_kinds,
+    notes=notes,
 )

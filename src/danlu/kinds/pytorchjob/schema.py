@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from danlu.diagnose import stated
 from danlu.kinds._training.job import MOST_REPLICAS
 from danlu.kinds._training.kubeflow.schema import COLUMNS, JobStatus, ReplicaSpec, RunPolicy, rules
 from danlu.kinds.crd import LARGEST_INT32, FreeForm
@@ -104,6 +105,6 @@ RULES = (
     ),
     Rule(
         "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
-        "minReplicas must not be greater than maxReplicas", at="spec.elasticPolicy",
+        stated("DL-ELASTIC-RANGE"), at="spec.elasticPolicy",
     ),
 )  # fmt: skip

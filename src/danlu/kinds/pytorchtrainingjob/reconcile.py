@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from danlu.kinds._training import rendezvous
+from danlu.kinds._training import lifecycle, rendezvous
 from danlu.kinds._training.job import Job, Replica
-from danlu.kinds._training.observing import Observed
-from danlu.kinds._training.ports import Ports
-from danlu.kinds._training.tensorstack import machine
-from danlu.kinds._training.tensorstack.flavour import Flavour, elastic_of, is_enabled
+from danlu.kinds._training.observation import Observed
+from danlu.kinds._training.ports import Port, Ports
+from danlu.kinds._training.tensorstack.dialect import TensorStackKind, elastic_of
+from danlu.kinds._training.tensorstack.trainingpods import is_enabled
 from danlu.kinds.pytorchtrainingjob.schema import PYTORCHTRAININGJOB
 from danlu.meta.kind import Object
 from danlu.runtime.reconcile import Outcome
@@ -19,7 +19,7 @@ CONF = ("--rdzv_conf=", "--rdzv-conf=")
 
 
 def reconcile(obj: Object, observed: Observed, now: datetime) -> Outcome:
-    return machine.reconcile(FLAVOUR, obj, observed, now)
+    return lifecycle.reconcile(JOB, obj, observed, now)
 
 
 def master(job: Job) -> Replica:
@@ -76,13 +76,12 @@ def torchrun(job: Job, replica: Replica, ports: Ports, container: Object) -> Non
     container["command"] = ["torchrun", *options, *extra]
 
 
-FLAVOUR = Flavour(
+JOB = TensorStackKind(
     kind=PYTORCHTRAININGJOB,
     containers=("pytorch", "python"),
-    port_name="pytorch-port",
-    port=29500,
+    port=Port("pytorch-port", 29500),
     environment=environment,
     master=master,
     command=torchrun,
-    processes=1,  # several are torchrun's, and `environment` has told them
+    processes=lambda _job, _container: 1,  # several are torchrun's, and `environment` has told them
 )

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from danlu.diagnose import stated
 from danlu.kinds._training.job import MOST_REPLICAS
 from danlu.kinds._training.tensorstack import schema
 from danlu.kinds._training.tensorstack.schema import COLUMNS, TrainingJobStatus, WeightedReplicaSpec
@@ -68,23 +69,23 @@ RULES = (
     Rule(
         "!has(self.elastic) || !" + ENABLED.format("self.elastic") + " || (has(self.torchrunConfig) && "
         + ENABLED.format("self.torchrunConfig") + ")",
-        "an elastic job needs torchrun, which lets replicas come and go: set torchrunConfig.enabled",
+        stated("DL-ELASTIC-TORCHRUN"),
     ),
     Rule(
         "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
-        "minReplicas must not be greater than maxReplicas",
+        stated("DL-ELASTIC-RANGE"),
         at="spec.elastic",
     ),
     Rule(
         "!has(self.expectedReplicas) || (self.expectedReplicas >= self.?minReplicas.orValue(1) && "
         f"self.expectedReplicas <= self.?maxReplicas.orValue({MOST_REPLICAS}))",
-        "expectedReplicas must lie between minReplicas and maxReplicas",
+        stated("DL-ELASTIC-EXPECTED"),
         at="spec.elastic",
     ),
     Rule(
         "self.?minReplicas.orValue(0) == oldSelf.?minReplicas.orValue(0) && "
         "self.?maxReplicas.orValue(0) == oldSelf.?maxReplicas.orValue(0)",
-        "minReplicas and maxReplicas cannot be changed once the job exists; expectedReplicas can",
+        stated("DL-ELASTIC-FIXED"),
         at="spec.elastic",
     ),
     Rule(

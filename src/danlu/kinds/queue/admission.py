@@ -34,7 +34,8 @@ MESSAGE = (
     "'R001: namespace ' + namespaceObject.metadata.name + ' may not use queue ' + params.metadata.name + "
     "': the queue\\'s namespaceSelector does not select it. `kubectl get q -n "
     + SYSTEM_NAMESPACE
-    + "` shows the queues'"
+    + "` shows the queues [DL-QUEUE-FORBIDDEN namespace=' + namespaceObject.metadata.name + ' queue=' + "
+    "params.metadata.name + ']'"
 )
 
 

@@ -6,106 +6,77 @@ A queue of many pods would be counted at each of their changes: changes are gath
 from __future__ import annotations
 
 import contextlib
-import logging
+from collections.abc import Sequence
+from datetime import datetime
 
 from danlu import errors
-from danlu.client.client import Client
+from danlu.diagnose import stated
 from danlu.kinds._gang import markers
 from danlu.kinds._gang.markers import POD_GROUP, QUEUE, SYSTEM_NAMESPACE
 from danlu.kinds.platform import PlatformSettings
-from danlu.kinds.queue.reconcile import Ending, Observed, QueueOutcome, ending_of, reconcile
-from danlu.meta.kind import Kind, Object
+from danlu.kinds.queue.reconcile import Observed, QueueOutcome, reconcile
+from danlu.kinds.queue.suspendableowners import SuspendableOwners
+from danlu.meta.kind import Object
 from danlu.meta.wellknown import POD
-from danlu.runtime.applying import Applier
-from danlu.runtime.controller import Controller
-from danlu.runtime.manager import Manager
-from danlu.runtime.reconcile import Outcome, Request
-from danlu.runtime.recorder import EventRecorder
+from danlu.runtime.reconcile import Outcome, Refusal, Request
+from danlu.runtime.reconciler import Children, Context, Reconciler, Watch
 
-log = logging.getLogger(__name__)
-
-NAME = "queue-controller"
 GATHER_S = 0.5
-CLIMB = 6  # owners of owners, at most
 OURS = "t9k-scheduler"  # index: pods that our scheduler places
 
 
-def controller(manager: Manager, _settings: PlatformSettings) -> Controller:
-    queues, groups, pods = manager.informer(QUEUE), manager.informer(POD_GROUP), manager.informer(POD)
-    pods.add_index(OURS, lambda pod: [True] if markers.is_ours(pod) else [])
-    recorder = manager.recorder(NAME)
-    applier = Applier(manager.client, NAME, recorder)
+class QueueReconciler(Reconciler[Observed]):
+    kind = QUEUE
+    workers = 2
 
-    def queue_of(pod: Object) -> str:
+    def __init__(self, settings: PlatformSettings) -> None:
+        self._owners = SuspendableOwners(settings.suspensions)
+        self.reads = (Watch(POD, self._queue_of_pod, GATHER_S), Watch(POD_GROUP, _queue_of_group, GATHER_S))
+
+    def start(self, context: Context) -> None:
+        self._client, self._recorder = context.client, context.recorder
+        self._groups, self._pods = context.caches[POD_GROUP], context.caches[POD]
+        self._pods.add_index(OURS, lambda pod: [True] if markers.is_ours(pod) else [])
+
+    def _queue(self, pod: Object) -> str:
         name = markers.group_of(pod)
-        return markers.queue_of(pod, groups.get(pod["metadata"].get("namespace"), name) if name else None)
+        return markers.queue_of(pod, self._groups.get(pod["metadata"].get("namespace"), name) if name else None)
 
-    async def run(request: Request) -> Outcome | None:
-        queue = queues.get(request.namespace, request.name)
-        if queue is None:
-            return None
-        observed = Observed(
-            [pod for pod in pods.by_index(OURS, True) if queue_of(pod) == request.name],
-            [group for group in groups.list() if markers.queue_of({}, group) == request.name],
+    def _queue_of_pod(self, pod: Object) -> list[Request]:
+        return [Request(SYSTEM_NAMESPACE, self._queue(pod))] if markers.is_ours(pod) else []
+
+    async def observe(self, obj: Object, children: Children, refused: Sequence[Refusal]) -> Observed:
+        name = obj["metadata"]["name"]
+        return Observed(
+            [pod for pod in self._pods.by_index(OURS, True) if self._queue(pod) == name],
+            [group for group in self._groups.list() if markers.queue_of({}, group) == name],
         )
-        outcome: QueueOutcome = reconcile(queue, observed, manager.clock())
-        await applier.carry_out(QUEUE, queue, outcome)
-        for pod in outcome.expired:
-            await _end(manager.client, recorder, pod, queue)
-        return outcome
 
-    found = Controller(NAME, run, workers=2)
-    found.watches(queues)
+    def decide(self, obj: Object, seen: Observed, now: datetime) -> QueueOutcome:
+        return reconcile(obj, seen, now)
 
-    def pod_changed(_event: str, pod: Object, _old: Object | None) -> None:
-        if markers.is_ours(pod):
-            found.queue.add_after(Request(SYSTEM_NAMESPACE, queue_of(pod)), GATHER_S)
+    async def finish(self, obj: Object, outcome: Outcome) -> None:
+        for pod in outcome.expired if isinstance(outcome, QueueOutcome) else ():
+            await self._end(pod, obj)
 
-    def group_changed(_event: str, group: Object, _old: Object | None) -> None:
-        found.queue.add_after(Request(SYSTEM_NAMESPACE, markers.queue_of({}, group)), GATHER_S)
-
-    pods.add_handler(pod_changed)
-    groups.add_handler(group_changed)
-    return found
-
-
-async def _end(client: Client, recorder: EventRecorder, pod: Object, queue: Object) -> None:
-    """The highest owner that can be told is told; where there is none, the pod is deleted."""
-    name, longest = queue["metadata"]["name"], queue["spec"]["maxDuration"]
-    why = f"pod {pod['metadata']['name']} ran longer than the maxDuration {longest} of queue {name}"
-    told: tuple[Object, Kind, Ending] | None = None
-    current = pod
-    for _ in range(CLIMB):
-        owner = await _owner(client, current)
-        if owner is None:
-            break
-        current, kind = owner
-        ending = ending_of(kind.api_version, kind.kind)
-        if ending is not None:
-            told = (current, kind, ending)
-    meta = pod["metadata"]
-    with contextlib.suppress(errors.NotFound, errors.Conflict):
-        if told is None:
-            recorder.warning(pod, "MaxDurationExceeded", f"Deleted: {why}")
-            await client.delete(POD, meta["name"], meta["namespace"], uid=meta["uid"])
-            return
-        owner_found, kind, ending = told
-        if not ending.is_done(owner_found):
-            recorder.warning(owner_found, "MaxDurationExceeded", f"{ending.words}: {why}")
-            own = owner_found["metadata"]
-            await client.patch(kind, own["name"], own.get("namespace"), ending.patch, manager=NAME)
+    async def _end(self, pod: Object, queue: Object) -> None:
+        """The highest owner that can be suspended is; where there is none, the pod is deleted."""
+        meta = pod["metadata"]
+        why = {"pod": meta["name"], "longest": queue["spec"]["maxDuration"], "queue": queue["metadata"]["name"]}
+        found = await self._owners.highest(self._client, pod)
+        with contextlib.suppress(errors.NotFound, errors.Conflict):
+            if found is None:
+                self._recorder.warning(pod, "MaxDurationExceeded", stated("DL-MAX-DURATION-DELETED", **why))
+                await self._client.delete(POD, meta["name"], meta["namespace"], uid=meta["uid"])
+            elif not found.suspension.is_set(found.obj):
+                set_to = {"path": found.suspension.path, "value": found.suspension.said}
+                told = stated("DL-MAX-DURATION-ENDED", **set_to, **why)
+                self._recorder.warning(found.obj, "MaxDurationExceeded", told)
+                own, manager = found.obj["metadata"], self._recorder.component
+                await self._client.patch(
+                    found.kind, own["name"], own.get("namespace"), found.suspension.patch, manager=manager
+                )
 
 
-async def _owner(client: Client, obj: Object) -> tuple[Object, Kind] | None:
-    reference = next((o for o in obj["metadata"].get("ownerReferences") or () if o.get("controller")), None)
-    if reference is None:
-        return None
-    group, _, version = reference["apiVersion"].rpartition("/")
-    # Of kinds that can be told, all plurals are formed so; others are only passed through.
-    kind = Kind(group, version, reference["kind"], reference["kind"].lower() + "s")
-    try:
-        found = await client.get(kind, reference["name"], obj["metadata"].get("namespace"))
-    except errors.ApiError as error:
-        log.info("owner %s/%s of %s: %s", kind.kind, reference["name"], obj["metadata"]["name"], error)
-        return None
-    return ({**found, "apiVersion": kind.api_version, "kind": kind.kind}, kind)
+def _queue_of_group(group: Object) -> list[Request]:
+    return [Request(SYSTEM_NAMESPACE, markers.queue_of({}, group))]

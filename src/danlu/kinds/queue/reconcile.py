@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from danlu.diagnose import say, stated
 from danlu.kinds._gang import durations, markers
-from danlu.kinds._gang.rules import quota_of
+from danlu.kinds._gang.queuerules import quota_of
 from danlu.meta import conditions
 from danlu.meta.clock import parse_time, rfc3339
 from danlu.meta.kind import Object
 from danlu.meta.quantity import Quantity, parse
-from danlu.meta.usage import add, pod_requests
+from danlu.meta.resourcesums import add, pod_requests
 from danlu.runtime.reconcile import Outcome
 
 PRESSURE = 0.9  # of the quota: from here on the queue is said to be under pressure
@@ -53,21 +54,28 @@ def _conditions(queue: Object, spec: Object, pods: Sequence[Object], now: dateti
     conditions.remove(found, "Unused")
     stamp = rfc3339(now)
     if spec.get("closed"):
-        conditions.set(found, "QueueClosed", "True", "QueueClosed", "The queue is closed: it takes nothing new", stamp)
+        conditions.set(found, "QueueClosed", "True", "QueueClosed", stated("DL-QUEUE-IS-CLOSED"), stamp)
     else:
-        conditions.set(found, "QueueClosed", "False", "QueueOpen", "Queue is open", stamp)
+        conditions.set(found, "QueueClosed", "False", "QueueOpen", stated("DL-QUEUE-IS-OPEN"), stamp)
     short = _pressure(quota_of(spec), pods)
     if short:
-        conditions.set(found, "ResourcePressure", "True", "QueueHasResourcePressure", short, stamp)
+        conditions.set(
+            found,
+            "ResourcePressure",
+            "True",
+            "QueueHasResourcePressure",
+            stated("DL-QUEUE-PRESSURE", used=short),
+            stamp,
+        )
     else:
-        words = "Queue has sufficient resource quota"
+        words = stated("DL-QUEUE-NO-PRESSURE")
         conditions.set(found, "ResourcePressure", "False", "QueueHasNoResourcePressure", words, stamp)
     return found
 
 
 def _unused(queue: Object, now: datetime) -> Object:
     found: list[Object] = [dict(one) for one in (queue.get("status") or {}).get("conditions") or ()]
-    words = f"only queues in namespace {markers.SYSTEM_NAMESPACE} are used; make it there"
+    words = say("DL-QUEUE-ELSEWHERE", namespace=markers.SYSTEM_NAMESPACE)
     conditions.set(found, "Unused", "True", "WrongNamespace", words, rfc3339(now))
     return {"conditions": found}
 
@@ -78,12 +86,12 @@ def _pressure(quota: Mapping[str, str | int], pods: Sequence[Object]) -> str:
         if markers.is_placed(pod) and not markers.is_finished(pod):
             add(used, pod_requests(pod))
     parts = []
-    for name, stated in sorted(quota.items()):
-        limit = parse(stated)
+    for name, most in sorted(quota.items()):
+        limit = parse(most)
         have = used.get(name)
         if have is not None and have.nano > PRESSURE * limit.nano:
-            parts.append(f"{have} of {limit} {name}")
-    return f"In use: {', '.join(parts)}" if parts else ""
+            parts.append(f"{name} {have}/{limit}")
+    return ", ".join(parts)
 
 
 # -- maxDuration
@@ -109,52 +117,3 @@ def may_end(pod: Object) -> bool:
     if ((pod.get("spec") or {}).get("priority") or 0) >= CRITICAL_PRIORITY:
         return False
     return not any(owner.get("kind") == "DaemonSet" for owner in meta.get("ownerReferences") or ())
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a pod's owner is told to let its pods go: a merge patch, and the same in words."""
-
-    patch: Object
-    words: str
-
-    def is_done(self, owner: Object) -> bool:
-        return _holds(owner, self.patch)
-
-
-def _set(path: str, value: object) -> Ending:
-    patch: object = value
-    for step in reversed(path.split(".")):
-        patch = {step: patch}
-    assert isinstance(patch, dict)
-    return Ending(patch, f"Set {path} to {str(value).lower()}")
-
-
-PAUSE = _set("spec.runMode.pause.enabled", True)
-SUSPEND = _set("spec.suspend", True)
-SUSPEND_RUN = _set("spec.runPolicy.suspend", True)
-SCALE_DOWN = _set("spec.replicas", 0)
-
-BY_GROUP: Mapping[str, Ending] = {"batch.tensorstack.dev": PAUSE, "kubeflow.org": SUSPEND_RUN}
-BY_KIND: Mapping[tuple[str, str], Ending] = {
-    ("tensorstack.dev", "Notebook"): SUSPEND,
-    ("tensorstack.dev", "TensorBoard"): SUSPEND,
-    ("tensorstack.dev", "Explorer"): SUSPEND,
-    ("tensorstack.dev", "SimpleMLService"): SCALE_DOWN,
-    ("apps", "Deployment"): SCALE_DOWN,
-    ("apps", "StatefulSet"): SCALE_DOWN,
-    ("apps", "ReplicaSet"): SCALE_DOWN,
-    ("batch", "Job"): SUSPEND,
-}
-
-
-def ending_of(api_version: str, kind: str) -> Ending | None:
-    """None: an owner that cannot be told; its pods are deleted instead."""
-    group = api_version.rpartition("/")[0]
-    return BY_KIND.get((group, kind)) or BY_GROUP.get(group)
-
-
-def _holds(obj: object, patch: object) -> bool:
-    if not isinstance(patch, dict):
-        return obj == patch
-    return isinstance(obj, dict) and all(name in obj and _holds(obj[name], inner) for name, inner in patch.items())

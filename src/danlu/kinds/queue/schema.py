@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from danlu.diagnose import stated
 from danlu.kinds._gang import durations
 from danlu.kinds._gang.markers import QUEUE
 from danlu.kinds.crd import Condition, Quantities, stored_default
@@ -97,19 +98,19 @@ def _selector_rule(field: str) -> Rule:
     return Rule(
         f"{there} || self.{field}.matchExpressions.all(e, "
         "(e.operator in ['In', 'NotIn']) == (has(e.values) && e.values.size() > 0))",
-        f"{field}: In and NotIn need values, Exists and DoesNotExist have none",
+        stated("DL-SELECTOR-VALUES", field=field),
     )
 
 
 RULES = (
     Rule(
         "self.metadata.name.size() <= 63",
-        "a queue's name is a label of its pods: at most 63 characters",
+        stated("DL-NAME-LABEL", what="queue"),
         at="",
     ),
     Rule(
         "!(has(self.quota) && has(self.requests))",
-        "spec.requests is an older spelling of spec.quota.requests: write only one of them",
+        stated("DL-QUOTA-TWICE"),
     ),
     _selector_rule("nodeSelector"),
     _selector_rule("namespaceSelector"),

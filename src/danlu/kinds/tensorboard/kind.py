@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from danlu.kinds import claims
-from danlu.kinds._served.controller import ServedKind, served_controller
+from danlu.kinds import unboundclaims
+from danlu.kinds._served.controller import PageKind, PageReconciler
 from danlu.kinds.platform import PlatformKind, PlatformSettings, Right
-from danlu.kinds.tensorboard.reconcile import needs, reconcile
+from danlu.kinds.suspension import SUSPEND
+from danlu.kinds.tensorboard.reconcile import needs, place, reconcile
 from danlu.kinds.tensorboard.schema import COLUMNS, RULES, TENSORBOARD, TensorBoardSpec, TensorBoardStatus
+from danlu.kinds.webapp import WebApp
 from danlu.meta.wellknown import SERVICE, STATEFUL_SET
-from danlu.runtime.controller import Controller
-from danlu.runtime.manager import Manager
 
 OWNS = (STATEFUL_SET, SERVICE)
 
 
-def controller(manager: Manager, settings: PlatformSettings) -> Controller:
-    return served_controller(manager, settings, ServedKind(TENSORBOARD, OWNS, reconcile, needs))
+def controller(settings: PlatformSettings) -> PageReconciler:
+    return PageReconciler(PageKind(TENSORBOARD, OWNS, reconcile, needs), settings)
 
 
 KIND = PlatformKind(
@@ -26,5 +26,8 @@ KIND = PlatformKind(
     columns=COLUMNS,
     rules=RULES,
     owns=OWNS,
-    rights=(*claims.RIGHTS, Right(("",), ("pods",), ("get", "list", "watch"))),
+    rights=(*unboundclaims.RIGHTS, Right(("",), ("pods",), ("get", "list", "watch"))),
+    suspension=SUSPEND,
+    # It marks its page as `identity`, and over that a Kubernetes API server breaks off.
+    app=WebApp(place, knows_path=True, through_api=False),
 )

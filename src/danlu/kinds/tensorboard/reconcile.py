@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from danlu.kinds._served import shape, standing
-from danlu.kinds._served.observing import Observed, ServedOutcome
+from danlu.diagnose import say
+from danlu.kinds._served import phase, shape
+from danlu.kinds._served.observation import Observed, ServedOutcome
 from danlu.kinds.references import Needed
-from danlu.kinds.tensorboard import logs
+from danlu.kinds.tensorboard import logdir
 from danlu.kinds.tensorboard.schema import TENSORBOARD
+from danlu.kinds.webapp import AppPlace, app_path
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import PERSISTENT_VOLUME_CLAIM
 
@@ -20,21 +22,20 @@ DEFAULT_IMAGE = "tensorflow/tensorflow:2.14.0"
 
 def needs(obj: Object) -> Sequence[Needed]:
     return [
-        Needed(PERSISTENT_VOLUME_CLAIM, claim) for claim in dict.fromkeys(c for c, _ in logs.of(obj["spec"]).claims)
+        Needed(PERSISTENT_VOLUME_CLAIM, claim) for claim in dict.fromkeys(c for c, _ in logdir.of(obj["spec"]).claims)
     ]
 
 
 def reconcile(obj: Object, observed: Observed, now: datetime) -> ServedOutcome:
     spec = obj["spec"]
     suspended = bool(spec.get("suspend")) or spec.get("runMode") == "paused"
-    found = logs.of(spec)
+    found = logdir.of(spec)
     refused = ""
     if found.unsupported:
-        named = ", ".join(found.unsupported)
-        refused = f"Only logs on PersistentVolumeClaims can be shown, not {named}: copy them to one of these"
+        refused = say("DL-LOGS-UNSUPPORTED", logs=", ".join(found.unsupported))
     outcome = ServedOutcome()
     if not refused and not observed.missing:
-        service = f"managed-tensorboard-http-{shape.digits(obj)}"
+        service = place(obj).service
         template = _template(obj, found, observed)
         outcome.apply = [
             shape.service(obj, TENSORBOARD, service, "http", PORT),
@@ -42,19 +43,23 @@ def reconcile(obj: Object, observed: Observed, now: datetime) -> ServedOutcome:
                 obj, TENSORBOARD, f"managed-tensorboard-{shape.digits(obj)}", service, 0 if suspended else 1, template
             ),
         ]
-    stand = standing.standing(WORD, observed, suspended, refused)
-    outcome.status = standing.base_status(obj, WORD, stand, observed, now)
-    address = shape.address(observed, f"managed-tensorboard-http-{shape.digits(obj)}", PORT)
+    stand = phase.phase_of(WORD, observed, suspended, refused)
+    outcome.status = phase.base_status(obj, WORD, stand, observed, now)
+    address = shape.address(observed, place(obj).service, PORT)
     outcome.status["url"] = address + base_path(obj)
-    outcome.events = [*standing.transitions(obj, WORD, stand)]
+    outcome.events = [*phase.transitions(obj, WORD, stand)]
     return outcome
 
 
 def base_path(obj: Object) -> str:
-    return f"/t9k/tensorboards/projects/{obj['metadata']['namespace']}/name/{obj['metadata']['name']}/"
+    return app_path(TENSORBOARD, obj["metadata"]["namespace"], obj["metadata"]["name"])
 
 
-def _template(obj: Object, found: logs.Logs, observed: Observed) -> Object:
+def place(obj: Object) -> AppPlace:
+    return AppPlace(f"managed-tensorboard-http-{shape.digits(obj)}", PORT)
+
+
+def _template(obj: Object, found: logdir.Logs, observed: Observed) -> Object:
     spec = obj["spec"]
     claims = [*dict.fromkeys(claim for claim, _ in found.claims)]
     volume = {claim: f"logs-{number}" for number, claim in enumerate(claims)}
@@ -67,7 +72,7 @@ def _template(obj: Object, found: logs.Logs, observed: Observed) -> Object:
         "image": spec.get("image") or DEFAULT_IMAGE,
         "command": ["tensorboard"],
         "args": [
-            *logs.arguments(found),
+            *logdir.arguments(found),
             "--host=$(TB_ADDRESS)",
             f"--port={PORT}",
             f"--path_prefix={base_path(obj).rstrip('/')}",
@@ -80,7 +85,7 @@ def _template(obj: Object, found: logs.Logs, observed: Observed) -> Object:
         "startupProbe": {**probe, "periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 600},
         "readinessProbe": {**probe, "periodSeconds": 10, "timeoutSeconds": 5},
         "volumeMounts": [
-            {"name": name, "mountPath": f"{logs.MOUNT}/{claim}", "readOnly": True} for claim, name in volume.items()
+            {"name": name, "mountPath": f"{logdir.MOUNT}/{claim}", "readOnly": True} for claim, name in volume.items()
         ],
     }
     if spec.get("resources"):

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from danlu.diagnose import stated
 from danlu.kinds._served.tensorboardspec import TENSORBOARD, TensorBoardSpec, rules
 from danlu.kinds.crd import Condition
 from danlu.kinds.platform import PrinterColumn, Rule
@@ -40,7 +41,7 @@ COLUMNS = (
 RULES = (
     Rule(
         "self.metadata.name.size() <= 63",
-        "a TensorBoard's name is part of its pods' labels: at most 63 characters",
+        stated("DL-NAME-LABEL", what="TensorBoard"),
         at="",
     ),
     *rules("spec"),

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from danlu.kinds._training import rendezvous
+from danlu.kinds._training import lifecycle, rendezvous
 from danlu.kinds._training.job import MOST_TENSORFLOW_REPLICAS, Job, Replica
-from danlu.kinds._training.observing import Observed
-from danlu.kinds._training.ports import Ports
-from danlu.kinds._training.tensorstack import machine
-from danlu.kinds._training.tensorstack.flavour import Flavour
+from danlu.kinds._training.observation import Observed
+from danlu.kinds._training.ports import Port, Ports
+from danlu.kinds._training.tensorstack.dialect import TensorStackKind
 from danlu.kinds.tensorflowtrainingjob.schema import TENSORFLOWJOB, TENSORFLOWTRAININGJOB
 from danlu.meta.kind import Kind, Object
 from danlu.runtime.reconcile import Outcome
 
 
 def reconcile(obj: Object, observed: Observed, now: datetime) -> Outcome:
-    return machine.reconcile(FLAVOURS[obj["kind"]], obj, observed, now)
+    return lifecycle.reconcile(JOBS[obj["kind"]], obj, observed, now)
 
 
 def master(job: Job) -> Replica:
@@ -36,17 +35,15 @@ def environment(job: Job, replica: Replica, ports: Ports) -> Mapping[str, str]:
     return {"TF_CONFIG": rendezvous.tf_config(job, replica, address, environment="", without="evaluator")}
 
 
-def _flavour(kind: Kind) -> Flavour:
-    return Flavour(
+def _job(kind: Kind) -> TensorStackKind:
+    return TensorStackKind(
         kind=kind,
         most=MOST_TENSORFLOW_REPLICAS,
         containers=("tensorflow",),
-        port_name="tensorflow-port",
-        port=2222,
+        port=Port("tensorflow-port", 2222, for_each_replica=True),
         environment=environment,
         master=master,
-        port_for_each_replica=True,
     )
 
 
-FLAVOURS = {kind.kind: _flavour(kind) for kind in (TENSORFLOWTRAININGJOB, TENSORFLOWJOB)}
+JOBS = {kind.kind: _job(kind) for kind in (TENSORFLOWTRAININGJOB, TENSORFLOWJOB)}

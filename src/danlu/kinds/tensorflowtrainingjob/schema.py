@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from danlu.diagnose import stated
 from danlu.kinds._training.job import MOST_TENSORFLOW_REPLICAS
 from danlu.kinds._training.tensorstack import schema
 from danlu.kinds._training.tensorstack.schema import COLUMNS, EACH, TrainingJobSpec, TrainingJobStatus
@@ -41,11 +42,11 @@ RULES = (
     ),
     Rule(
         "self.replicaSpecs.exists(r, r.type.lowerAscii() in ['chief', 'worker'])",
-        "replicaSpecs names neither a chief nor a worker: nobody would train",
+        stated("DL-NOBODY-TRAINS"),
     ),
     Rule(
         "!self.replicaSpecs.exists(r, r.type.lowerAscii() in ['chief', 'evaluator'] && r.?replicas.orValue(1) > 1)",
-        "there can be one chief and one evaluator only",
+        stated("DL-ONE-CHIEF"),
     ),
     Rule(
         "!has(self.template.spec) || self.template.spec.containers.exists(c, c.name == 'tensorflow')",

@@ -11,14 +11,15 @@ from typing import Any
 
 from danlu.meta.cel.evaluator import COMPREHENSIONS, FUNCTIONS, METHODS, NAMESPACES, TYPE_NAMES, unescaped
 from danlu.meta.cel.parser import (
-    Call,
+    CallExpr,
+    Expr,
     Ident,
     Index,
     ListNode,
     Literal,
     MapNode,
     MessageNode,
-    Node,
+    OptionalEntry,
     Select,
     SyntaxProblem,
     Uint,
@@ -31,12 +32,13 @@ class Type:
     kind: str  # int, uint, double, bool, string, bytes, null_type, list, map, object, dyn …
     item: Type | None = None  # of lists and maps
     fields: Mapping[str, Type] = field(default_factory=dict, hash=False)  # of objects
+    key: Type | None = None  # of maps; None: string, as in every schema
 
     def __str__(self) -> str:
         if self.kind == "list":
             return f"list({self.item or DYN})"
         if self.kind == "map":
-            return f"map(string, {self.item or DYN})"
+            return f"map({self.key or STRING}, {self.item or DYN})"
         return self.kind
 
 
@@ -101,7 +103,7 @@ def type_of(schema: Mapping[str, Any], *, resource: bool = False) -> Type:
     return _SCALARS.get(kind, DYN)
 
 
-class Problem(Exception):
+class CheckProblem(Exception):
     """A rule that does not compile; `text` as cel-go shows it."""
 
     def __init__(self, text: str) -> None:
@@ -109,16 +111,16 @@ class Problem(Exception):
         self.text = text
 
 
-def check(source: str, variables: Mapping[str, Type], messages: Collection[str] = ()) -> tuple[Node, Type]:
+def check(source: str, variables: Mapping[str, Type], messages: Collection[str] = ()) -> tuple[Expr, Type]:
     """Parses and checks. Raises Problem. `messages`: types that may be made, by the first part of their name."""
     try:
         tree = parse(source)
     except SyntaxProblem as problem:
-        raise Problem(_shown(source, [(problem.position, problem.message)])) from None
+        raise CheckProblem(_shown(source, [(problem.position, problem.message)])) from None
     checker = _Checker(dict(variables), messages)
     result = checker.visit(tree)
     if checker.errors:
-        raise Problem(_shown(source, sorted(checker.errors)))
+        raise CheckProblem(_shown(source, sorted(checker.errors)))
     return tree, result
 
 
@@ -139,11 +141,11 @@ class _Checker:
         self.messages = messages
         self.errors: list[tuple[int, str]] = []
 
-    def fail(self, node: Node, message: str) -> Type:
+    def fail(self, node: Expr, message: str) -> Type:
         self.errors.append((node.position, message))
         return DYN
 
-    def visit(self, node: Node) -> Type:
+    def visit(self, node: Expr) -> Type:
         match node:
             case Literal():
                 return _literal(node.value)
@@ -153,21 +155,24 @@ class _Checker:
                 return self.select(node)
             case Index():
                 return self.index(node)
+            case OptionalEntry():
+                inner = self.visit(node.value)
+                if inner.kind not in ("optional", "dyn"):
+                    return self.fail(node, f"expected type 'optional_type(dyn)' but found '{inner}'")
+                return DYN
             case ListNode():
-                types = [self.visit(item) for item in node.items]
-                same = types and all(str(one) == str(types[0]) for one in types)
-                return Type("list", types[0] if same else DYN)
+                return Type("list", _common([self.visit(item) for item in node.items]))
             case MapNode():
-                values = [(self.visit(key), self.visit(value))[1] for key, value in node.entries]
-                same = values and all(str(one) == str(values[0]) for one in values)
-                return Type("map", values[0] if same else DYN)
+                entries = [(self.visit(key), self.visit(value)) for key, value in node.entries]
+                key = _common([key for key, _ in entries])
+                return Type("map", _common([value for _, value in entries]), key=None if key == STRING else key)
             case MessageNode():
                 for _, _, value in node.entries:
                     self.visit(value)
                 if node.name.partition(".")[0] not in self.messages:
                     return self.fail(node, f"undeclared reference to '{node.name}' (in container '')")
                 return Type("message")
-            case Call():
+            case CallExpr():
                 return self.call(node)
         return DYN
 
@@ -197,15 +202,16 @@ class _Checker:
         if node.optional or target.kind == "optional":
             return Type("optional")
         if target.kind in ("list", "map"):
-            wanted = ("int", "uint", "double") if target.kind == "list" else ("string",)
-            if key.kind not in (*wanted, "dyn"):
+            if key.kind not in (_NUMBERS if target.kind == "list" else (_member(target).kind,)) and not (
+                key.kind == "dyn" or (target.kind == "map" and _member(target) == DYN)
+            ):
                 return self.fail(node, f"found no matching overload for '_[_]' applied to '({target}, {key})'")
             return target.item or DYN
         if target.kind == "dyn":
             return DYN
         return self.fail(node, f"found no matching overload for '_[_]' applied to '({target}, {key})'")
 
-    def call(self, node: Call) -> Type:
+    def call(self, node: CallExpr) -> Type:
         if node.name == "_?_:_":
             test, yes, no = (self.visit(arg) for arg in node.args)
             if test.kind not in ("bool", "dyn") or not _agree(yes, no):
@@ -224,11 +230,11 @@ class _Checker:
                 return found
         return self.function(node)
 
-    def no_overload(self, node: Call, types: list[Type]) -> Type:
+    def no_overload(self, node: CallExpr, types: list[Type]) -> Type:
         shown = ", ".join(map(str, types))
         return self.fail(node, f"found no matching overload for '{node.name}' applied to '({shown})'")
 
-    def operator(self, node: Call, types: list[Type]) -> Type:
+    def operator(self, node: CallExpr, types: list[Type]) -> Type:
         name, kinds = node.name, [one.kind for one in types]
         if name in ("_&&_", "_||_", "!_"):
             return BOOL if all(kind in ("bool", "dyn") for kind in kinds) else self.no_overload(node, types)
@@ -248,7 +254,7 @@ class _Checker:
             return BOOL if numbers or (kinds[0] == kinds[1] and kinds[0] in _ORDERED) else self.no_overload(node, types)
         return self.arithmetic(node, types, kinds)
 
-    def arithmetic(self, node: Call, types: list[Type], kinds: list[str]) -> Type:
+    def arithmetic(self, node: CallExpr, types: list[Type], kinds: list[str]) -> Type:
         same = kinds[0] == kinds[1]
         if same and kinds[0] in _NUMBERS and not (node.name == "_%_" and kinds[0] == "double"):
             return types[0]
@@ -260,7 +266,7 @@ class _Checker:
             return DURATION
         return self.no_overload(node, types)
 
-    def comprehension(self, node: Call) -> Type | None:
+    def comprehension(self, node: CallExpr) -> Type | None:
         assert node.target is not None
         names = [arg.name for arg in node.args[:2] if isinstance(arg, Ident)]
         if not names or len(node.args) < 2:
@@ -275,9 +281,9 @@ class _Checker:
         two = len(node.args) >= 3 and len(names) == 2 and node.name != "map"
         element = target.item or DYN
         if two:
-            bound = {names[0]: INT if target.kind == "list" else STRING, names[1]: element}
+            bound = {names[0]: INT if target.kind == "list" else _member(target), names[1]: element}
         else:
-            bound = {names[0]: STRING if target.kind == "map" else element}
+            bound = {names[0]: _member(target) if target.kind == "map" else element}
         results = self.scoped(bound, node.args[2 if two else 1 :])
         if node.name in ("all", "exists", "exists_one", "existsOne"):
             if results[0].kind not in ("bool", "dyn"):
@@ -287,14 +293,14 @@ class _Checker:
             return Type("list", bound[names[0]])
         return Type("list", results[-1]) if node.name in ("map", "transformList") else Type("map", results[-1])
 
-    def scoped(self, bound: dict[str, Type], nodes: list[Node]) -> list[Type]:
+    def scoped(self, bound: dict[str, Type], nodes: list[Expr]) -> list[Type]:
         before = self.variables
         self.variables = {**before, **bound}
         found = [self.visit(node) for node in nodes]
         self.variables = before
         return found
 
-    def function(self, node: Call) -> Type:
+    def function(self, node: CallExpr) -> Type:
         target = node.target
         if isinstance(target, Ident) and target.name in NAMESPACES and target.name not in self.variables:
             if f"{target.name}.{node.name}" not in FUNCTIONS:
@@ -316,7 +322,13 @@ class _Checker:
 
 
 def _member(container: Type) -> Type:
-    return STRING if container.kind == "map" else container.item or DYN
+    """What `in` asks for: a key of a map, an item of a list."""
+    return container.key or STRING if container.kind == "map" else container.item or DYN
+
+
+def _common(types: list[Type]) -> Type:
+    same = types and all(str(one) == str(types[0]) for one in types)
+    return types[0] if same else DYN
 
 
 def _agree(one: Type, other: Type) -> bool:

@@ -10,14 +10,15 @@ from danlu.meta.cel import extensions, library
 from danlu.meta.cel.costs import CHARACTERS, Budget
 from danlu.meta.cel.parser import (
     RESERVED,
-    Call,
+    CallExpr,
+    Expr,
     Ident,
     Index,
     ListNode,
     Literal,
     MapNode,
     MessageNode,
-    Node,
+    OptionalEntry,
     Select,
     Uint,
 )
@@ -32,6 +33,7 @@ from danlu.meta.cel.values import (
     checked,
     equal,
     is_number,
+    within_range,
 )
 
 Variables = dict[str, Any]
@@ -66,7 +68,7 @@ def unescaped(field: str) -> str:
     return field
 
 
-def compile_tree(node: Node) -> Closure:
+def compile_tree(node: Expr) -> Closure:
     match node:
         case Literal():
             value = node.value
@@ -77,13 +79,15 @@ def compile_tree(node: Node) -> Closure:
             return _select(node)
         case Index():
             return _index(node)
+        case OptionalEntry():
+            return _optional_entry(node)
         case ListNode():
             return _list(node)
         case MapNode():
             return _map(node)
         case MessageNode():
             return _message(node)
-        case Call():
+        case CallExpr():
             return _call(node)
     raise TypeError(node)
 
@@ -95,7 +99,10 @@ def _list(node: ListNode) -> Closure:
         env[BUDGET].spend(len(items))
         return [item(env) for item in items]
 
-    return make
+    def make_some(env: Variables) -> list[Any]:
+        return [item for item in make(env) if item is not ABSENT]
+
+    return make_some if any(isinstance(item, OptionalEntry) for item in node.items) else make
 
 
 def _map(node: MapNode) -> Closure:
@@ -103,9 +110,33 @@ def _map(node: MapNode) -> Closure:
 
     def make(env: Variables) -> dict[Any, Any]:
         env[BUDGET].spend(len(entries))
-        return {_map_key(key(env)): value(env) for key, value in entries}
+        made: dict[Any, Any] = {}
+        for key, value in entries:
+            name = _map_key(key(env))
+            if name in made and not isinstance(name, bool):  # which Python takes for 0 and 1
+                raise CelError(f"Failed with repeated key: {name}")
+            found = value(env)
+            if found is not ABSENT:
+                made[name] = found
+        return made
 
     return make
+
+
+ABSENT = object()
+"""What an entry that is not to be there evaluates to; no expression else does."""
+
+
+def _optional_entry(node: OptionalEntry) -> Closure:
+    value = compile_tree(node.value)
+
+    def unpack(env: Variables) -> Any:
+        found = value(env)
+        if not isinstance(found, Optional):
+            raise NoSuchOverload
+        return found.value if found.present else ABSENT
+
+    return unpack
 
 
 def _message(node: MessageNode) -> Closure:
@@ -218,7 +249,7 @@ def _add(one: Any, other: Any, budget: Budget) -> Any:
     if is_number(one) and is_number(other):
         if isinstance(one, float) or isinstance(other, float):
             return float(one) + float(other)
-        return _unsigned(one + other) if isinstance(one, Uint) else checked(one + other)
+        return _whole(one, one + other)
     if isinstance(one, list) and isinstance(other, list):
         budget.spend(len(one) + len(other))
         return _joined(one, other, budget)
@@ -226,11 +257,25 @@ def _add(one: Any, other: Any, budget: Budget) -> Any:
         if isinstance(one, kind) and isinstance(other, kind):
             budget.spend((len(one) + len(other)) // CHARACTERS)
             return one + other  # type: ignore[operator]
-    if isinstance(one, timedelta | datetime) and isinstance(other, timedelta):
-        return one + other
+    if isinstance(one, timedelta) and isinstance(other, timedelta):
+        return within_range(one + other)
+    if isinstance(one, datetime) and isinstance(other, timedelta):
+        return _moved(one, other)
     if isinstance(one, timedelta) and isinstance(other, datetime):
-        return other + one
+        return _moved(other, one)
     raise NoSuchOverload
+
+
+def _moved(moment: datetime, span: timedelta) -> datetime:
+    try:
+        return moment + span
+    except OverflowError:
+        raise CelError("timestamp overflow") from None
+
+
+def _whole(one: int, result: int) -> int:
+    """The result of an operation on whole numbers is of the kind that they are."""
+    return _unsigned(result) if isinstance(one, Uint) else checked(result)
 
 
 def _unsigned(value: int) -> Uint:
@@ -256,11 +301,13 @@ def _subtract(one: Any, other: Any, budget: Budget) -> Any:
     if is_number(one) and is_number(other):
         if isinstance(one, float) or isinstance(other, float):
             return float(one) - float(other)
-        return checked(one - other)
-    if isinstance(one, datetime) and isinstance(other, datetime | timedelta):
-        return one - other
+        return _whole(one, one - other)
+    if isinstance(one, datetime) and isinstance(other, timedelta):
+        return _moved(one, -other)
+    if isinstance(one, datetime) and isinstance(other, datetime):
+        return within_range(one - other)
     if isinstance(one, timedelta) and isinstance(other, timedelta):
-        return one - other
+        return within_range(one - other)
     raise NoSuchOverload
 
 
@@ -269,7 +316,7 @@ def _multiply(one: Any, other: Any, budget: Budget) -> Any:
         raise NoSuchOverload
     if isinstance(one, float) or isinstance(other, float):
         return float(one) * float(other)
-    return checked(one * other)
+    return _whole(one, one * other)
 
 
 def _divide(one: Any, other: Any, budget: Budget) -> Any:
@@ -281,7 +328,7 @@ def _divide(one: Any, other: Any, budget: Budget) -> Any:
         return one / other
     if other == 0:
         raise CelError("division by zero")
-    return checked(abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1))
+    return _whole(one, abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1))
 
 
 def _modulo(one: Any, other: Any, budget: Budget) -> Any:
@@ -289,7 +336,7 @@ def _modulo(one: Any, other: Any, budget: Budget) -> Any:
         raise NoSuchOverload
     if other == 0:
         raise CelError("modulus by zero")
-    return abs(one) % abs(other) * (1 if one >= 0 else -1)
+    return _whole(one, abs(one) % abs(other) * (1 if one >= 0 else -1))
 
 
 def _ordering(compare: Callable[[Any, Any], Any]) -> Binary:
@@ -344,7 +391,7 @@ def _minus(value: Any) -> Any:
     return -value if isinstance(value, float) else checked(-value)
 
 
-def _call(node: Call) -> Closure:
+def _call(node: CallExpr) -> Closure:
     name = node.name
     if name in ("_&&_", "_||_"):
         return _logic(compile_tree(node.args[0]), compile_tree(node.args[1]), decisive=name == "_||_")
@@ -366,7 +413,7 @@ def _call(node: Call) -> Closure:
     return _function(node)
 
 
-def _function(node: Call) -> Closure:
+def _function(node: CallExpr) -> Closure:
     args = [compile_tree(arg) for arg in node.args]
     target = node.target
     if isinstance(target, Ident) and f"{target.name}.{node.name}" in FUNCTIONS:
@@ -436,7 +483,7 @@ def _logic(left: Closure, right: Closure, *, decisive: bool) -> Closure:
     return apply
 
 
-def _has(node: Call) -> Closure:
+def _has(node: CallExpr) -> Closure:
     argument = node.args[0] if node.args else None
     if len(node.args) != 1 or not isinstance(argument, Select):
         raise CelError("invalid argument to has() macro")
@@ -456,7 +503,7 @@ def _has(node: Call) -> Closure:
 # -- macros
 
 
-def _macro(node: Call) -> Closure | None:
+def _macro(node: CallExpr) -> Closure | None:
     names = [arg.name for arg in node.args[:2] if isinstance(arg, Ident)]
     count = len(node.args)
     target = compile_tree(node.target) if node.target is not None else None

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from danlu.meta import names, quantity
 from danlu.meta.cel.library import Function, need
-from danlu.meta.cel.values import NONE, CelError, NoSuchOverload, Optional
+from danlu.meta.cel.values import NONE, CelError, NoSuchOverload, Optional, text_of
 from danlu.meta.quantity import Quantity
 from danlu.meta.schema import formats
 
@@ -83,11 +83,23 @@ def _address(text: Any) -> Address:
 def _cidr(text: Any) -> Cidr:
     try:
         address, slash, bits = need(text, str).partition("/")
-        if not slash or not bits.isdigit():
+        parsed = ipaddress.ip_address(address)
+        if not slash or not bits.isdigit() or "%" in address or getattr(parsed, "ipv4_mapped", None) is not None:
             raise ValueError
-        return Cidr(ipaddress.ip_address(address), ipaddress.ip_network(text, strict=False))
+        return Cidr(parsed, ipaddress.ip_network(text, strict=False))
     except ValueError:
         raise CelError(f"network address parse error during conversion from string: {text}") from None
+
+
+def _is_link_local_multicast(address: Address) -> bool:
+    """Which Python's is_link_local is not: that is for single hosts."""
+    return address in _LINK_LOCAL_MULTICAST[address.version]
+
+
+_LINK_LOCAL_MULTICAST: dict[int, Network] = {
+    4: ipaddress.ip_network("224.0.0.0/24"),
+    6: ipaddress.ip_network("ff02::/16"),
+}
 
 
 def _quantity(text: Any) -> Quantity:
@@ -207,7 +219,15 @@ def _as_integer(value: Any) -> int:
     return int(value.nano // quantity.NANO)
 
 
+def _text_of(value: Any) -> str:
+    """`string(x)`, also of what this file adds."""
+    if isinstance(value, Address):
+        return str(value)
+    return f"{value.address}/{value.network.prefixlen}" if isinstance(value, Cidr) else text_of(value)
+
+
 GLOBAL: dict[str, Function] = {
+    "string": _text_of,
     "url": to_url,
     "isURL": _succeeds(to_url),
     "ip": _address,
@@ -233,7 +253,7 @@ METHODS: dict[str, Function] = {
     "family": lambda address: need(address, ipaddress.IPv4Address, ipaddress.IPv6Address).version,
     "isUnspecified": lambda address: need(address, *Address.__args__).is_unspecified,
     "isLoopback": lambda address: need(address, *Address.__args__).is_loopback,
-    "isLinkLocalMulticast": lambda address: need(address, *Address.__args__).is_multicast and address.is_link_local,
+    "isLinkLocalMulticast": lambda address: _is_link_local_multicast(need(address, *Address.__args__)),
     "isLinkLocalUnicast": lambda address: need(address, *Address.__args__).is_link_local,
     "isGlobalUnicast": lambda address: (
         not (
@@ -241,6 +261,7 @@ METHODS: dict[str, Function] = {
             or address.is_unspecified
             or address.is_loopback
             or address.is_link_local
+            or str(address) == "255.255.255.255"
         )
     ),
     "ip": lambda cidr: need(cidr, Cidr).address,

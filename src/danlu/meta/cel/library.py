@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 from danlu.meta.cel.costs import CHARACTERS, Budget, counted, free
@@ -57,9 +58,10 @@ def to_int(value: Any) -> int:
     if isinstance(value, int):
         return checked(int(value))
     if isinstance(value, float):
-        if not math.isfinite(value):
+        # As in Go, whose conversion is not defined at the ends, where a float is not exact any more.
+        if not -(2.0**63) < value < 2.0**63:
             raise CelError("integer overflow")
-        return checked(int(value))
+        return int(value)
     if isinstance(value, str):
         try:
             return checked(int(value, 10))
@@ -165,7 +167,9 @@ def char_at(text: Any, index: Any) -> str:
 def index_of(budget: Budget, value: Any, sought: Any, start: int = 0) -> int:
     if isinstance(value, list):
         return next((i for i, item in enumerate(value) if equal(item, sought, budget)), -1)
-    return int(need(value, str).find(need(sought, str), start))
+    if not 0 <= start <= len(need(value, str)):
+        raise CelError(f"index out of range: {start}")
+    return int(value.find(need(sought, str), start))
 
 
 @counted
@@ -173,6 +177,8 @@ def last_index_of(budget: Budget, value: Any, sought: Any, start: int | None = N
     if isinstance(value, list):
         return next((i for i in range(len(value) - 1, -1, -1) if equal(value[i], sought, budget)), -1)
     text = need(value, str)
+    if start is not None and not 0 <= start <= len(text):
+        raise CelError(f"index out of range: {start}")
     return int(text.rfind(need(sought, str), 0, len(text) if start is None else start + len(sought)))
 
 
@@ -206,7 +212,8 @@ def _ascii(change: Callable[[str], str]) -> Function:
 
 
 def quote(text: Any) -> str:
-    return json.dumps(need(text, str), ensure_ascii=False)
+    # The two escapes of Go that JSON does not have.
+    return json.dumps(need(text, str), ensure_ascii=False).replace("\\u0007", "\\a").replace("\\u000b", "\\v")
 
 
 def format_text(pattern: Any, arguments: Any) -> str:
@@ -240,10 +247,15 @@ def format_text(pattern: Any, arguments: Any) -> str:
     return "".join(out)
 
 
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
 def _formatted(clause: str, value: Any, precision: int) -> str:
     integer = isinstance(value, int) and not isinstance(value, bool)
     if clause == "s":
         return _shown(value)
+    if isinstance(value, float) and not math.isfinite(value) and clause in ("d", "e", "f"):
+        return _NOT_FINITE[str(value)]
     if clause == "d" and integer:
         return str(int(value))
     if clause == "f" and is_number(value):
@@ -325,6 +337,8 @@ def distinct(budget: Budget, items: Any) -> list[Any]:
 
 
 def flatten(items: Any, depth: int = 1) -> list[Any]:
+    if depth < 0:
+        raise CelError("level must be non-negative")
     out: list[Any] = []
     for item in need(items, list):
         if isinstance(item, list) and depth > 0:
@@ -343,7 +357,9 @@ def sort(items: Any) -> list[Any]:
 
 @counted
 def numbers(budget: Budget, count: Any) -> list[int]:
-    budget.spend(max(0, need(count, int)))
+    if need(count, int) < 0:
+        raise CelError("lists.range: size must be non-negative")
+    budget.spend(count)
     return list(range(count))
 
 
@@ -412,7 +428,14 @@ def _moment(part: Callable[[datetime], int], span: Callable[[timedelta], int] | 
     return apply
 
 
+_OFFSET = re.compile(r"([+-]?)([01]\d|2[0-3]):([0-5]\d)")
+
+
 def _zone(name: str) -> tzinfo:
+    offset = _OFFSET.fullmatch(name)
+    if offset is not None:
+        span = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        return timezone(-span if offset[1] == "-" else span)
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:

@@ -15,61 +15,68 @@ class SyntaxProblem(Exception):
 
 
 @dataclass(slots=True)
-class Node:
+class Expr:
     """`position` is where an error about the node points: the operator, the dot, the bracket."""
 
     position: int
 
 
 @dataclass(slots=True)
-class Literal(Node):
+class Literal(Expr):
     value: Any
 
 
 @dataclass(slots=True)
-class Ident(Node):
+class Ident(Expr):
     name: str
 
 
 @dataclass(slots=True)
-class Select(Node):
-    target: Node
+class Select(Expr):
+    target: Expr
     field: str
     optional: bool = False
 
 
 @dataclass(slots=True)
-class Index(Node):
-    target: Node
-    key: Node
+class Index(Expr):
+    target: Expr
+    key: Expr
     optional: bool = False
 
 
 @dataclass(slots=True)
-class Call(Node):
+class CallExpr(Expr):
     """A function, a method (`target`), or an operator by its CEL name (`_==_`)."""
 
     name: str
-    target: Node | None
-    args: list[Node]
+    target: Expr | None
+    args: list[Expr]
 
 
 @dataclass(slots=True)
-class ListNode(Node):
-    items: list[Node]
+class OptionalEntry(Expr):
+    """`[?x]` and `{?key: x}`: there only if the optional has a value."""
+
+    value: Expr
 
 
 @dataclass(slots=True)
-class MapNode(Node):
-    entries: list[tuple[Node, Node]]
+class ListNode(Expr):
+    items: list[Expr]
 
 
 @dataclass(slots=True)
-class MessageNode(Node):
+class MapNode(Expr):
+    entries: list[tuple[Expr, Expr]]
+
+
+@dataclass(slots=True)
+class MessageNode(Expr):
     """`Object.spec{replicas: 3, ?paused: x}`: a value of a named type. Entries: (field, optional, value)."""
 
     name: str
-    entries: list[tuple[str, bool, Node]]
+    entries: list[tuple[str, bool, Expr]]
 
 
 class Uint(int):
@@ -138,7 +145,7 @@ def _tokens(text: str) -> list[_Token]:
     return found
 
 
-def parse(text: str) -> Node:
+def parse(text: str) -> Expr:
     """Raises SyntaxProblem."""
     if len(text) > LONGEST:
         problem = f"expression code point size exceeds limit: size: {len(text)}, limit {LONGEST}"
@@ -156,7 +163,7 @@ class _Parser:
     def token(self) -> _Token:
         return self.tokens[self.index]
 
-    def whole(self) -> Node:
+    def whole(self) -> Expr:
         node = self.expression()
         if self.token.kind != "end":
             raise self.unexpected("<EOF>")
@@ -185,7 +192,7 @@ class _Parser:
             raise self.unexpected(f"'{text}'")
         return token
 
-    def expression(self) -> Node:
+    def expression(self) -> Expr:
         self.depth += 1
         if self.depth > MOST_NESTED:
             raise SyntaxProblem(self.token.position, _TOO_DEEP.format(MOST_NESTED))
@@ -195,11 +202,11 @@ class _Parser:
             yes = self.binary(0)
             self.expect(":")
             no = self.expression()
-            node = Call(question.position, "_?_:_", None, [node, yes, no])
+            node = CallExpr(question.position, "_?_:_", None, [node, yes, no])
         self.depth -= 1
         return node
 
-    def binary(self, level: int) -> Node:
+    def binary(self, level: int) -> Expr:
         if level == len(_LEVELS):
             return self.unary()
         node = self.binary(level + 1)
@@ -208,10 +215,10 @@ class _Parser:
         while (token := self.taken(*_LEVELS[level])) is not None:
             right = self.binary(level + 1)
             name = "@in" if token.text == "in" else f"_{token.text}_"
-            node = Call(token.position, name, None, [node, right])
+            node = CallExpr(token.position, name, None, [node, right])
         return node
 
-    def logic(self, level: int, first: Node) -> Node:
+    def logic(self, level: int, first: Expr) -> Expr:
         """A chain of && or || as a balanced tree: rules made by programs have hundreds of terms."""
         terms, positions = [first], []
         while (token := self.taken(*_LEVELS[level])) is not None:
@@ -219,7 +226,7 @@ class _Parser:
             terms.append(self.binary(level + 1))
         return _balanced(_LOGIC[level], terms, positions)
 
-    def unary(self) -> Node:
+    def unary(self) -> Expr:
         token = self.taken("!", "-")
         if token is None:
             return self.member()
@@ -228,11 +235,16 @@ class _Parser:
             raise SyntaxProblem(token.position, _TOO_DEEP.format(MOST_NESTED))
         operand = self.unary()
         self.depth -= 1
-        if token.text == "-" and isinstance(operand, Literal) and type(operand.value) in (int, float):
+        if (
+            token.text == "-"
+            and isinstance(operand, Literal)
+            and type(operand.value) in (int, float)
+            and operand.value >= 0
+        ):
             return Literal(token.position, -operand.value)
-        return Call(token.position, "!_" if token.text == "!" else "-_", None, [operand])
+        return CallExpr(token.position, "!_" if token.text == "!" else "-_", None, [operand])
 
-    def member(self) -> Node:
+    def member(self) -> Expr:
         node = self.primary()
         while True:
             if self.token.text == "{" and (name := _type_name(node)):
@@ -248,18 +260,18 @@ class _Parser:
                 self.expect("]")
                 node = Index(token.position, node, key, token.text == "[?")
 
-    def selection(self, target: Node, dot: _Token) -> Node:
+    def selection(self, target: Expr, dot: _Token) -> Expr:
         name = self.token
         if name.kind != "name":
             raise self.unexpected("IDENTIFIER")
         self.index += 1
         opening = self.taken("(") if dot.text == "." else None
         if opening is not None:
-            return Call(opening.position, name.text, target, self.arguments(")"))
+            return CallExpr(opening.position, name.text, target, self.arguments(")"))
         return Select(dot.position, target, name.text, dot.text == ".?")
 
-    def arguments(self, closing: str) -> list[Node]:
-        items: list[Node] = []
+    def arguments(self, closing: str) -> list[Expr]:
+        items: list[Expr] = []
         while self.taken(closing) is None:
             if items:
                 self.expect(",")
@@ -268,7 +280,23 @@ class _Parser:
             items.append(self.expression())
         return items
 
-    def primary(self) -> Node:
+    def items(self, opening: _Token) -> list[Expr]:
+        found: list[Expr] = []
+        optional = opening if opening.text == "[?" else self.taken("?")
+        while self.taken("]") is None:
+            if found:
+                self.expect(",")
+                if self.taken("]") is not None:
+                    break
+                optional = self.taken("?")
+            found.append(self.entry(optional))
+        return found
+
+    def entry(self, optional: _Token | None) -> Expr:
+        value = self.expression()
+        return value if optional is None else OptionalEntry(optional.position, value)
+
+    def primary(self) -> Expr:
         token = self.token
         self.index += 1
         if token.kind in _NUMBERS:
@@ -282,8 +310,8 @@ class _Parser:
             node = self.expression()
             self.expect(")")
             return node
-        if token.text == "[":
-            return ListNode(token.position, self.arguments("]"))
+        if token.text in ("[", "[?"):
+            return ListNode(token.position, self.items(token))
         if token.text == "{":
             return MapNode(token.position, self.entries())
         if token.text == ".":
@@ -294,7 +322,7 @@ class _Parser:
         self.index -= 1
         raise self.unexpected()
 
-    def named(self, token: _Token) -> Node:
+    def named(self, token: _Token) -> Expr:
         constant = {"true": True, "false": False, "null": None}
         if token.text in constant:
             return Literal(token.position, constant[token.text])
@@ -302,11 +330,11 @@ class _Parser:
             raise SyntaxProblem(token.position, f"reserved identifier: {token.text}")
         opening = self.taken("(")
         if opening is not None:
-            return Call(opening.position, token.text, None, self.arguments(")"))
+            return CallExpr(opening.position, token.text, None, self.arguments(")"))
         return Ident(token.position, token.text)
 
-    def message_entries(self) -> list[tuple[str, bool, Node]]:
-        found: list[tuple[str, bool, Node]] = []
+    def message_entries(self) -> list[tuple[str, bool, Expr]]:
+        found: list[tuple[str, bool, Expr]] = []
         while self.taken("}") is None:
             if found:
                 self.expect(",")
@@ -321,16 +349,17 @@ class _Parser:
             found.append((field.text, optional, self.expression()))
         return found
 
-    def entries(self) -> list[tuple[Node, Node]]:
-        found: list[tuple[Node, Node]] = []
+    def entries(self) -> list[tuple[Expr, Expr]]:
+        found: list[tuple[Expr, Expr]] = []
         while self.taken("}") is None:
             if found:
                 self.expect(",")
                 if self.taken("}") is not None:
                     break
+            optional = self.taken("?")
             key = self.expression()
             self.expect(":")
-            found.append((key, self.expression()))
+            found.append((key, self.entry(optional)))
         return found
 
 
@@ -341,15 +370,15 @@ _NUMBERS: dict[str, Any] = {
 }
 
 
-def _balanced(name: str, terms: list[Node], positions: list[int]) -> Node:
+def _balanced(name: str, terms: list[Expr], positions: list[int]) -> Expr:
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2
     left, right = _balanced(name, terms[:half], positions[: half - 1]), _balanced(name, terms[half:], positions[half:])
-    return Call(positions[half - 1], name, None, [left, right])
+    return CallExpr(positions[half - 1], name, None, [left, right])
 
 
-def _type_name(node: Node) -> str:
+def _type_name(node: Expr) -> str:
     """`a.b.c`, which before a brace is the name of a type."""
     if isinstance(node, Ident):
         return node.name
@@ -366,9 +395,9 @@ def _string(token: _Token) -> str | bytes:
         start += 1
     prefix, body = text[:start].lower(), text[start:]
     body = body[3:-3] if len(body) >= 6 and body[:3] in ('"""', "'''") else body[1:-1]
-    if "r" not in prefix:
-        body = _unescape(body, token.position)
-    return body.encode() if "b" in prefix else body
+    if "b" in prefix:
+        return body.encode() if "r" in prefix else _unescape_bytes(body, token.position)
+    return body if "r" in prefix else _unescape(body, token.position)
 
 
 def _unescape(body: str, position: int) -> str:
@@ -391,7 +420,18 @@ def _unescape(body: str, position: int) -> str:
     return result
 
 
-def children(node: Node) -> list[Node]:
+def _unescape_bytes(body: str, position: int) -> bytes:
+    """In bytes, \\xff and \\377 are one byte each; what is no escape stands for its UTF-8."""
+    parts, end = [], 0
+    for found in _ESCAPE.finditer(body):
+        number = int(found[2], 16) if found[2] else int(found[5], 8) if found[5] else None
+        parts.append(_unescape(body[end : found.start()], position).encode())
+        parts.append(_unescape(found[0], position).encode() if number is None else bytes([number & 0xFF]))
+        end = found.end()
+    return b"".join([*parts, _unescape(body[end:], position).encode()])
+
+
+def children(node: Expr) -> list[Expr]:
     match node:
         case Select():
             return [node.target]
@@ -399,8 +439,10 @@ def children(node: Node) -> list[Node]:
             return [node.target, node.key]
         case MessageNode():
             return [value for _, _, value in node.entries]
-        case Call():
+        case CallExpr():
             return [*([node.target] if node.target is not None else ()), *node.args]
+        case OptionalEntry():
+            return [node.value]
         case ListNode():
             return node.items
         case MapNode():
@@ -408,7 +450,7 @@ def children(node: Node) -> list[Node]:
     return []
 
 
-def identifiers(node: Node) -> set[str]:
+def identifiers(node: Expr) -> set[str]:
     """Every free-standing name in the tree, bound ones included."""
     found: set[str] = set()
     pending = [node]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from danlu.meta import fields
-from danlu.meta.cel.checker import DYN, Problem, Type, check, type_of
+from danlu.meta.cel.checker import DYN, CheckProblem, Type, check, type_of
 from danlu.meta.cel.costs import Budget, CostExceeded
 from danlu.meta.cel.evaluator import BUDGET, Closure, compile_tree
 from danlu.meta.cel.parser import identifiers
@@ -30,7 +30,7 @@ from danlu.meta.cel.values import (
     parse_timestamp,
 )
 from danlu.meta.fields import FieldError
-from danlu.meta.schema.node import Node
+from danlu.meta.schema.schemanode import Node
 
 MISSING = object()
 _NOWHERE = "<nil>"
@@ -39,7 +39,7 @@ _TIMES = ("date", "date-time", "datetime")
 
 
 @dataclass(slots=True)
-class Rule:
+class CelRule:
     given: Mapping[str, Any]
     program: Closure
     message: Closure | None
@@ -55,23 +55,23 @@ class Rule:
         return message.strip() if message else f"failed rule: {self.given['rule'].strip()}"
 
 
-def compile_rule(given: Mapping[str, Any], self_type: Type) -> Rule:
+def compile_rule(given: Mapping[str, Any], self_type: Type) -> CelRule:
     """Raises Problem."""
     old = DYN if given.get("optionalOldSelf") else self_type
     variables = {"self": self_type, "oldSelf": old}
     tree, result = check(given["rule"], variables)
     if result.kind not in ("bool", "dyn"):
-        raise Problem("cel expression must evaluate to a bool")
+        raise CheckProblem("cel expression must evaluate to a bool")
     message: Closure | None = None
     if given.get("messageExpression"):
         message_tree, result = check(given["messageExpression"], variables)
         if result.kind not in ("string", "dyn"):
-            raise Problem("messageExpression must evaluate to a string")
+            raise CheckProblem("messageExpression must evaluate to a string")
         message = compile_tree(message_tree)
     try:
-        return Rule(given, compile_tree(tree), message, "oldSelf" in identifiers(tree))
+        return CelRule(given, compile_tree(tree), message, "oldSelf" in identifiers(tree))
     except CelError as error:
-        raise Problem(str(error)) from None
+        raise CheckProblem(str(error)) from None
 
 
 def compile_errors(
@@ -84,13 +84,13 @@ def compile_errors(
         place = f"{path}.x-kubernetes-validations[{index}]"
         try:
             rule = compile_rule({**given, "messageExpression": ""}, self_type)
-        except Problem as problem:
+        except CheckProblem as problem:
             errors.append(fields.invalid(f"{place}.rule", _as_go(given), _worded(problem)))
             continue
         if given.get("messageExpression"):
             try:
                 compile_rule(given, self_type)
-            except Problem as problem:
+            except CheckProblem as problem:
                 detail = _worded(problem).replace("compilation failed", "messageExpression compilation failed", 1)
                 errors.append(fields.invalid(f"{place}.messageExpression", _as_go(given), detail))
         if rule.uses_old and uncorrelated:
@@ -111,7 +111,7 @@ def compile_errors(
     return errors
 
 
-def _worded(problem: Problem) -> str:
+def _worded(problem: CheckProblem) -> str:
     return f"compilation failed: {problem.text}" if problem.text.startswith("ERROR") else problem.text
 
 
@@ -130,11 +130,11 @@ class _Place:
         self.node, self.root = node, root
         schema = node.schema
         self_type = type_of(schema, resource=root) if schema.get("x-kubernetes-validations") else DYN
-        self.rules: list[Rule | str] = []
+        self.rules: list[CelRule | str] = []
         for given in schema.get("x-kubernetes-validations") or ():
             try:
                 self.rules.append(compile_rule(given, self_type))
-            except Problem as problem:
+            except CheckProblem as problem:
                 self.rules.append(_worded(problem))
         self.converts = bool(self.rules) and _needs_conversion(schema)
         self.fields = {name: place for name, child in node.fields.items() if (place := _place(child)) is not None}
@@ -238,7 +238,7 @@ def _run(place: _Place, value: Any, old: Any, path: str, errors: list[FieldError
         errors.append(_failure(rule, place, value, path, env))
 
 
-def _failure(rule: Rule, place: _Place, value: Any, path: str, env: dict[str, Any]) -> FieldError:
+def _failure(rule: CelRule, place: _Place, value: Any, path: str, env: dict[str, Any]) -> FieldError:
     detail = rule.text
     if rule.message is not None:
         try:

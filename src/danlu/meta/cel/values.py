@@ -14,6 +14,7 @@ from typing import Any
 
 from danlu.meta.cel.costs import CHARACTERS, Budget
 from danlu.meta.cel.parser import Uint
+from danlu.meta.clock import LONGEST_DURATION_S, parse_go_duration
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
@@ -113,21 +114,16 @@ def checked(value: int) -> int:
     return value
 
 
-_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+def within_range(value: timedelta) -> timedelta:
+    if abs(value.total_seconds()) > LONGEST_DURATION_S:
+        raise CelError("integer overflow")
+    return value
 
 
 def parse_duration(text: str) -> timedelta:
-    body = text[1:] if text[:1] in ("-", "+") else text
-    seconds, position = 0.0, 0
-    while found := _DURATION.match(body, position):  # not searched for: a run of digits would be gone through each time
-        seconds += float(found[1]) * _UNITS[found[2]]
-        position = found.end()
-    if (position != len(body) or not body) and body != "0":
-        raise CelError(f'time: invalid duration "{text}"')
     try:
-        return timedelta(seconds=-seconds if text.startswith("-") else seconds)
-    except OverflowError:
+        return parse_go_duration(text)
+    except ValueError:
         raise CelError(f'time: invalid duration "{text}"') from None
 
 

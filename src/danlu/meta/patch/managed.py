@@ -36,7 +36,7 @@ _STRIPPED_METADATA = (
 Identity = tuple[str, str, str, str]  # manager, operation, apiVersion ("" for Apply), subresource
 
 
-class Entry:
+class ManagedFieldsEntry:
     """One manager's fields; `time` is the last change that gave it one."""
 
     __slots__ = ("api_version", "fields", "manager", "operation", "subresource", "time")
@@ -74,9 +74,9 @@ class Entry:
         return f"{text} using {self.api_version}" if self.operation == "Update" else text
 
 
-def decode(entries: Any) -> list[Entry] | None:
+def decode(entries: Any) -> list[ManagedFieldsEntry] | None:
     """None where what was stored or sent cannot be understood."""
-    found: list[Entry] = []
+    found: list[ManagedFieldsEntry] = []
     for entry in entries or ():
         operation, fields = entry.get("operation"), entry.get("fieldsV1", {})
         if operation not in ("Apply", "Update") or not entry.get("apiVersion"):
@@ -84,7 +84,7 @@ def decode(entries: Any) -> list[Entry] | None:
         if entry.get("fieldsType") != "FieldsV1" or not fieldsets.is_valid(fields):
             return None
         found.append(
-            Entry(
+            ManagedFieldsEntry(
                 entry.get("manager") or "",
                 operation,
                 entry["apiVersion"],
@@ -96,7 +96,7 @@ def decode(entries: Any) -> list[Entry] | None:
     return found
 
 
-def encode(obj: Object, entries: Iterable[Entry]) -> None:
+def encode(obj: Object, entries: Iterable[ManagedFieldsEntry]) -> None:
     kept = sorted(
         (entry for entry in entries if entry.fields),
         key=lambda entry: (entry.operation, entry.time or "", entry.manager, entry.api_version, entry.subresource),
@@ -146,10 +146,10 @@ def track_update(
         entries = [] if sent == [] or sent == [{}] or not sent else decode(sent) or []
         if not entries:
             if changed:
-                entry = Entry(manager, operation, api_version, subresource, now, changed)
+                entry = ManagedFieldsEntry(manager, operation, api_version, subresource, now, changed)
                 metadata["managedFields"] = [entry.encoded()]
             return
-        _given_to(entries, changed, {}, Entry(manager, operation, api_version, subresource, now, changed))
+        _given_to(entries, changed, {}, ManagedFieldsEntry(manager, operation, api_version, subresource, now, changed))
         encode(new, _capped(entries))
         return
     stored = old["metadata"].get("managedFields")
@@ -162,7 +162,7 @@ def track_update(
         metadata["managedFields"] = stored
         return
     entries = decode(base) or []
-    _given_to(entries, changed, removed, Entry(manager, operation, api_version, subresource, now, changed))
+    _given_to(entries, changed, removed, ManagedFieldsEntry(manager, operation, api_version, subresource, now, changed))
     encode(new, _capped(entries))
 
 
@@ -175,7 +175,7 @@ def _base(sent: Any, stored: Any, subresource: str) -> Any:
     return sent if decode(sent) else stored or None
 
 
-def _given_to(entries: list[Entry], changed: Set, removed: Set, taker: Entry) -> None:
+def _given_to(entries: list[ManagedFieldsEntry], changed: Set, removed: Set, taker: ManagedFieldsEntry) -> None:
     """In place: take `changed` and `removed` from everyone, then give `changed` to the taker."""
     for entry in entries:
         if changed:
@@ -192,7 +192,7 @@ def _given_to(entries: list[Entry], changed: Set, removed: Set, taker: Entry) ->
     entries.append(taker)
 
 
-def _capped(entries: list[Entry]) -> list[Entry]:
+def _capped(entries: list[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
     """At most ten that update: the oldest ones of one version become one entry, `ancient-changes`."""
     updaters = sorted(
         (entry for entry in entries if entry.operation == "Update" and entry.fields),
@@ -201,7 +201,7 @@ def _capped(entries: list[Entry]) -> list[Entry]:
     excess = len(updaters) - MOST_UPDATE_MANAGERS
     if excess <= 0:
         return entries
-    buckets: dict[str, Entry] = {}
+    buckets: dict[str, ManagedFieldsEntry] = {}
     gone: set[int] = set()
     for entry in updaters:
         if excess <= 0:

@@ -168,8 +168,8 @@ def compare(old: dict[str, Any], new: dict[str, Any], node: Node | None, skeleto
     for key, value in old.items():
         if value is not None and new.get(key) is None and key not in skeleton:
             removed[f"f:{key}"] = everything(value, child_of(node, key))
-    for key, below in skeleton.items():
-        before, value = old.get(key), new.get(key)
+    for key in [*(key for key in new if key in skeleton), *(key for key in old if key in skeleton and key not in new)]:
+        before, value, below = old.get(key), new.get(key), skeleton[key]
         if before == value:
             continue
         empty: Any = {} if isinstance(below, dict) else [] if below is None else below

@@ -4,14 +4,14 @@
 which on it holds, and `evaluate` puts them together. Reasons and details are in Kubernetes' own words.
 """
 
-from danlu.meta.podsecurity.evaluating import evaluate, is_significant_update
-from danlu.meta.podsecurity.policy import (
+from danlu.meta.podsecurity.evaluation import evaluate, is_significant_update
+from danlu.meta.podsecurity.namespacelevel import (
     BASELINE,
     PREFIX,
     PRIVILEGED,
     RESTRICTED,
     LevelVersion,
-    Policy,
+    PodSecurityPolicy,
     policy_of,
     strictness,
 )
@@ -23,7 +23,7 @@ __all__ = [
     "PRIVILEGED",
     "RESTRICTED",
     "LevelVersion",
-    "Policy",
+    "PodSecurityPolicy",
     "Violation",
     "detailed",
     "evaluate",

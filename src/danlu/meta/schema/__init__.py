@@ -10,9 +10,9 @@ import copy
 import functools
 from typing import TYPE_CHECKING, Any
 
-from danlu.meta.schema import decoding, definitions
-from danlu.meta.schema.decoding import Decoded, TypeProblem
-from danlu.meta.schema.node import Node
+from danlu.meta.schema import decoder, definitions
+from danlu.meta.schema.decoder import Decoded, TypeProblem
+from danlu.meta.schema.schemanode import Node
 
 if TYPE_CHECKING:
     from danlu.meta.fields import FieldError
@@ -33,7 +33,7 @@ class Schema:
 
         After a problem the object is half done and to be thrown away.
         """
-        return decoding.decode(obj, self.root)
+        return decoder.decode(obj, self.root)
 
     def unknown_fields(self, obj: dict[str, Any]) -> list[str]:
         return self.decode(copy.deepcopy(obj)).unknown

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from danlu.meta import fields, names
 from danlu.meta.fields import FieldError
-from danlu.meta.schema import Schema, decoding, definitions
+from danlu.meta.schema import Schema, decoder, definitions
 from danlu.meta.schema.checks import MISSING, NOWHERE, Check
-from danlu.meta.schema.decoding import MOST_REPORTED, Decoded, TypeProblem, Where, spell
-from danlu.meta.schema.node import ANY, INT64, INT_OR_STRING, LIST, MAP, NUMBER, STRING, STRUCT, Node
+from danlu.meta.schema.decoder import MOST_REPORTED, Decoded, TypeProblem, Where, spell
+from danlu.meta.schema.schemanode import ANY, INT64, INT_OR_STRING, LIST, MAP, NUMBER, STRING, STRUCT, Node
 
 if TYPE_CHECKING:
     from danlu.meta.cel.rules import Rules
@@ -92,7 +92,7 @@ class StructuralSchema(Schema):
                 shown = fields.invalid("metadata", metadata, f"must be an object, got {type(metadata).__name__}")
                 return Decoded([], TypeProblem("metadata", shown.message()))
         elif metadata is not None:
-            decoded = decoding.decode(metadata, definitions.node_of(_OBJECT_META))
+            decoded = decoder.decode(metadata, definitions.node_of(_OBJECT_META))
             if decoded.problem:
                 shown = fields.invalid("metadata", metadata, decoded.problem.message)
                 return Decoded([], TypeProblem("metadata", shown.message()))
@@ -163,7 +163,7 @@ def _prune(value: Any, node: Node, where: Where, unknown: list[str], *, root: bo
 
 def _prune_known(value: Any, node: Node, where: Where, unknown: list[str]) -> None:
     if node.go_struct and value.__class__ is dict:  # an embedded resource's metadata
-        for path in decoding.decode(value, node).unknown:
+        for path in decoder.decode(value, node).unknown:
             _report(unknown, where, path)
         return
     if node.code is ANY and node.preserve_unknown and not node.fields and node.values is None and node.items is None:

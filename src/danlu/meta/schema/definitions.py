@@ -1,21 +1,21 @@
 """Schemas of the built-in kinds, compiled from Kubernetes' own OpenAPI definitions.
 
-The definitions come with the package kubernetes_validate as one JSON file. Only its place is looked up: importing the
-package would pull in jsonschema. Parsed, the file takes tens of MB, so what stays in memory is one small JSON text for
-each definition, without descriptions; a definition is compiled when a kind that uses it is first served.
+`scripts/generate-schemas` writes the two files. What stays in memory is one small JSON text for each definition; it is
+parsed and compiled when a kind that uses it is first served. Descriptions, five times as long as all else, are read
+when a document is made that shows them.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.util
+import zlib
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from danlu.meta.schema.gonames import GO_NAMES
-from danlu.meta.schema.node import (
+from danlu.meta.schema.schemanode import (
     ANY,
     BOOL,
     BYTES,
@@ -36,7 +36,8 @@ from danlu.meta.schema.node import (
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-_PREFIX = "#/$defs/"
+_FOLDER = Path(__file__).parent
+_GZIP = 16 + zlib.MAX_WBITS
 
 # Definitions that Go decodes by code of their own.
 _SCALARS: dict[str, tuple[str, int, str]] = {
@@ -62,30 +63,35 @@ _KEY_DEFAULTS: dict[str, dict[str, Any]] = {
 _INTEGERS = {"int32": INT32, "int64": INT64}
 
 
-def definitions_file() -> Path:
-    found = importlib.util.find_spec("kubernetes_validate")
-    if found is None or not found.submodule_search_locations:
-        raise RuntimeError("the package kubernetes-validate is not installed; run scripts/setup")
-    folder = Path(found.submodule_search_locations[0]) / "kubernetes-json-schema"
-    files = sorted(folder.glob("v*-local/_definitions.json"))
-    if not files:
-        raise RuntimeError(f"no OpenAPI definitions under {folder}; reinstall kubernetes-validate")
-    return files[-1]
+def _unpacked(name: str) -> bytes:
+    return zlib.decompress((_FOLDER / name).read_bytes(), _GZIP)
 
 
 @functools.cache
+def _stored() -> tuple[str, dict[str, bytes]]:
+    """The release of Kubernetes, and every definition as JSON without descriptions."""
+    release, *lines = _unpacked("definitions.gz").split(b"\n")
+    pairs = (line.partition(b" ") for line in lines)
+    return release.decode(), {name.decode(): text for name, _, text in pairs}
+
+
 def _bare() -> dict[str, bytes]:
-    """Every definition as JSON without descriptions."""
-    definitions = orjson.loads(definitions_file().read_bytes())["$defs"]
-    for definition in definitions.values():
-        _strip(definition)
-    return {name: orjson.dumps(definition) for name, definition in definitions.items()}
+    return _stored()[1]
 
 
-def _strip(schema: dict[str, Any]) -> None:
-    schema.pop("description", None)
-    for child in schema.get("properties", {}).values():
-        _strip(child)
+def release() -> str:
+    """Of Kubernetes, whose definitions these are: v1.36.0."""
+    return _stored()[0]
+
+
+def described_definitions() -> dict[str, dict[str, Any]]:
+    """All of them, with descriptions. Large: take what is needed and let go of it."""
+    every: dict[str, dict[str, Any]] = {name: orjson.loads(text) for name, text in _bare().items()}
+    for name, texts in orjson.loads(_unpacked("descriptions.gz")).items():
+        for field, text in texts.items():
+            described = every[name]["properties"][field] if field else every[name]
+            described["description"] = text
+    return every
 
 
 _nodes: dict[str, Node] = {}
@@ -96,7 +102,8 @@ def is_known(definition: str) -> bool:
 
 
 def bare_definition(definition: str) -> dict[str, Any]:
-    """One definition as it stands in Kubernetes' OpenAPI, without descriptions; a copy of one's own."""
+    """One definition as it stands in Kubernetes' OpenAPI, without descriptions and with names as references; a copy of
+    one's own."""
     found: dict[str, Any] = orjson.loads(_bare()[definition])
     return found
 
@@ -151,14 +158,12 @@ def _named(node: Node, go_name: str | None) -> Node:
 def _compile(schema: dict[str, Any]) -> Node:
     reference = schema.get("$ref")
     if reference is not None:
-        node = node_of(reference[len(_PREFIX) :])
+        node = node_of(reference)
         if "x-kubernetes-patch-strategy" in schema or "x-kubernetes-map-type" in schema:
             node = node.used_as()
             _annotate(node, schema)
         return node
     kind = schema.get("type", "")
-    if isinstance(kind, list):
-        kind = next(one for one in kind if one != "null")
     node = Node(kind)
     _annotate(node, schema)
     if kind == "array":

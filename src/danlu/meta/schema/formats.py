@@ -99,7 +99,7 @@ def _date(text: str) -> object:
     return leaves.time(f"{text}T00:00:00Z")
 
 
-_GO_DURATION = _matching(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0")
+_GO_DURATION = _matching(r"[-+]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0")
 _SCALA_DURATION = _matching(
     r"\d+\s*(?:ns?|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|seconds?"
     r"|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?)"

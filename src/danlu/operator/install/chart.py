@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from danlu import __version__
-from danlu.kinds import rbac
+from danlu.kinds import platformroles
 from danlu.kinds.platform import PlatformKind
 from danlu.kinds.registry import REGISTRY
 from danlu.meta.kind import Object
@@ -124,7 +124,7 @@ def _role(number: int) -> str:
     """A rule stands where one of the kinds that need it does."""
 
     def of(kinds: Sequence[PlatformKind]) -> Object:
-        return [rbac.operator_role(kinds), *rbac.user_roles(kinds)][number]
+        return [platformroles.operator_role(kinds), *platformroles.user_roles(kinds)][number]
 
     whole = of(REGISTRY)
     meta = whole["metadata"]

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from danlu import __version__
-from danlu.kinds import rbac
+from danlu.kinds import platformroles
 from danlu.kinds.crd import definition
 from danlu.meta.kind import Object
 from danlu.operator.install import addons
 from danlu.operator.install.options import InstallOptions
 
-OPERATOR, CONSOLE = rbac.OPERATOR, "danlu-console"
+OPERATOR, CONSOLE = platformroles.OPERATOR, "danlu-console"
 OPERATOR_PORT = 8080  # /healthz, /readyz, /metrics
 CONSOLE_PORT, APPS_PORT = 8080, 8081  # pages and API; notebooks and TensorBoards, on an origin of their own
 SESSION_KEY = "session-key"
@@ -27,26 +27,26 @@ UNPRIVILEGED: Object = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InstallPart:
     """One object, and what it belongs to: the folder in deploy/, the switch in the chart's values."""
 
     component: str
     object: Object
 
 
-def parts(options: InstallOptions) -> list[Part]:
-    found = [Part("namespace", _namespace(options))]
-    found += [Part("crds", definition(kind)) for kind in options.kinds]
-    found += [Part("rbac", one) for one in roles(options)]
-    found += [Part("operator", one) for one in _operator(options)]
+def parts(options: InstallOptions) -> list[InstallPart]:
+    found = [InstallPart("namespace", _namespace(options))]
+    found += [InstallPart("crds", definition(kind)) for kind in options.kinds]
+    found += [InstallPart("rbac", one) for one in roles(options)]
+    found += [InstallPart("operator", one) for one in _operator(options)]
     if options.console:
-        found += [Part("console", one) for one in _console(options)]
+        found += [InstallPart("console", one) for one in _console(options)]
     if options.network_policies:
-        found += [Part("network", one) for one in _network_policies(options)]
+        found += [InstallPart("network", one) for one in _network_policies(options)]
     if "nvidia" in options.addons:
-        found += [Part("addons/nvidia", one) for one in addons.device_plugin()]
+        found += [InstallPart("addons/nvidia", one) for one in addons.device_plugin()]
     if "dcgm" in options.addons:
-        found += [Part("addons/dcgm", one) for one in addons.dcgm_exporter()]
+        found += [InstallPart("addons/dcgm", one) for one in addons.dcgm_exporter()]
     return found
 
 
@@ -76,13 +76,13 @@ def _namespace(options: InstallOptions) -> Object:
 
 def roles(options: InstallOptions) -> list[Object]:
     """What the operator's controllers do, and what people may do with the kinds."""
-    return [rbac.operator_role(options.kinds), *rbac.user_roles(options.kinds)]
+    return [platformroles.operator_role(options.kinds), *platformroles.user_roles(options.kinds)]
 
 
 def _operator(options: InstallOptions) -> Iterator[Object]:
     yield _account(OPERATOR, "operator", options)
     yield _binding("ClusterRole", OPERATOR, "operator", options)
-    yield _head(rbac.leader_role(options.namespace), "operator")
+    yield _head(platformroles.leader_role(options.namespace), "operator")
     yield _binding("Role", OPERATOR, "operator", options)
     yield _service(OPERATOR, "operator", options, [{"name": "metrics", "port": OPERATOR_PORT, "targetPort": "metrics"}])
     container = _container(
@@ -143,19 +143,19 @@ def console_arguments(options: InstallOptions) -> list[str]:
     ]
 
 
-def session_key(options: InstallOptions, key: str) -> Part:
+def session_key(options: InstallOptions, key: str) -> InstallPart:
     """What seals the console's cookies; `key` is base64, as in every Secret."""
     return _secret(CONSOLE, options, {SESSION_KEY: key})
 
 
-def identity_provider(options: InstallOptions, data: dict[str, str]) -> Part:
+def identity_provider(options: InstallOptions, data: dict[str, str]) -> InstallPart:
     """With whom people sign in; the values are base64."""
     return _secret(IDENTITY, options, data)
 
 
-def _secret(name: str, options: InstallOptions, data: dict[str, str]) -> Part:
+def _secret(name: str, options: InstallOptions, data: dict[str, str]) -> InstallPart:
     head = {"name": name, "namespace": options.namespace, "labels": labels("console")}
-    return Part("console", {"apiVersion": "v1", "kind": "Secret", "metadata": head, "data": data})
+    return InstallPart("console", {"apiVersion": "v1", "kind": "Secret", "metadata": head, "data": data})
 
 
 def _network_policies(options: InstallOptions) -> Iterator[Object]:

@@ -16,8 +16,8 @@ ADDONS = ("nvidia", "dcgm")
 GANGS = ("none", "kube", "volcano", "coscheduling", "kueue")
 OPERATOR_RESOURCES: Object = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}}
 CONSOLE_RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"memory": "512Mi"}}
-GROUPS = {"kubeflow": "kubeflow.org", "tensorstack": "tensorstack.dev"}
-"""Short names for the kinds of one API group (and of the groups below it), for --without-kinds."""
+GROUPS = {domain.partition(".")[0]: domain for domain in (".".join(k.kind.group.split(".")[-2:]) for k in REGISTRY)}
+"""Short names for the kinds of one API group (and of the groups below it), for --without-kinds: kubeflow."""
 
 
 class OptionError(Exception):

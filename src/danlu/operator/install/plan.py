@@ -30,7 +30,7 @@ from danlu.meta.wellknown import (
     SERVICE,
     SERVICE_ACCOUNT,
 )
-from danlu.operator.install.manifests import Part
+from danlu.operator.install.manifests import InstallPart
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 OURS = "danlu-install"
@@ -53,7 +53,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlannedChange:
     action: str  # "create", "change", "delete", "same"
     kind: Kind
     object: Object  # as wanted; as it is, for "delete"
@@ -75,12 +75,12 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    changes: list[Change]
+class InstallPlan:
+    changes: list[PlannedChange]
     left_out: list[str] = field(default_factory=list)  # what this server does not serve, in words
 
     @property
-    def wanted(self) -> list[Change]:
+    def wanted(self) -> list[PlannedChange]:
         return [change for change in self.changes if change.action != "same"]
 
 
@@ -100,7 +100,7 @@ def marked(obj: Object) -> Object:
     return {**obj, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), MANAGED_BY: OURS}}}
 
 
-async def make(client: Client, parts: Sequence[Part], *, prune: bool = True) -> Plan:
+async def make(client: Client, parts: Sequence[InstallPart], *, prune: bool = True) -> InstallPlan:
     objects = [marked(part.object) for part in parts]
     unserved = {kind for kind in {kind_of(one) for one in objects} if not await is_served(client, kind)}
     absent = {
@@ -113,7 +113,7 @@ async def make(client: Client, parts: Sequence[Part], *, prune: bool = True) -> 
     if prune:
         changes += await _no_longer_wanted(client, applied)
     left_out = [f"{kind.kind} objects are left out: this server has no {kind.resource}" for kind in unserved]
-    return Plan(changes, left_out)
+    return InstallPlan(changes, left_out)
 
 
 async def is_served(client: Client, kind: Kind) -> bool:
@@ -132,16 +132,16 @@ async def read(client: Client, kind: Kind, name: str, namespace: str | None = No
         return None
 
 
-async def apply(client: Client, change: Change, *, dry_run: bool = False) -> Object:
+async def apply(client: Client, change: PlannedChange, *, dry_run: bool = False) -> Object:
     return await client.patch(
         change.kind, change.name, change.namespace, change.object,
         type="apply", manager=MANAGER, force=True, dry_run=dry_run,
     )  # fmt: skip
 
 
-async def _change(client: Client, wanted: Object, absent: set[str]) -> Change:
+async def _change(client: Client, wanted: Object, absent: set[str]) -> PlannedChange:
     kind, namespace = kind_of(wanted), wanted["metadata"].get("namespace")
-    new = Change("create", kind, wanted)
+    new = PlannedChange("create", kind, wanted)
     live = await read(client, kind, new.name, namespace)
     if live is None and namespace in absent:
         return new  # the server would refuse even to try
@@ -156,14 +156,16 @@ async def _change(client: Client, wanted: Object, absent: set[str]) -> Change:
         return new
     before, after = _shown(live), _shown(result)
     if before == after:
-        return Change("same", kind, wanted)
-    return Change("change", kind, wanted, tuple(difflib.unified_diff(before, after, "now", "then", n=2, lineterm="")))
+        return PlannedChange("same", kind, wanted)
+    return PlannedChange(
+        "change", kind, wanted, tuple(difflib.unified_diff(before, after, "now", "then", n=2, lineterm=""))
+    )
 
 
-async def _no_longer_wanted(client: Client, wanted: Sequence[Object]) -> list[Change]:
+async def _no_longer_wanted(client: Client, wanted: Sequence[Object]) -> list[PlannedChange]:
     names = {_identity(one) for one in wanted}
     return [
-        Change("delete", kind_of(one), one)
+        PlannedChange("delete", kind_of(one), one)
         for one in await installed(client)
         if _identity(one) not in names and not one["metadata"].get("deletionTimestamp")
     ]

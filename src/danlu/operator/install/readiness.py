@@ -25,7 +25,7 @@ class State:
     remedy: str = ""
 
 
-class NotReady(Exception):
+class NotInstalled(Exception):
     """It did not work in time; the message says which, why, and what mends it."""
 
 
@@ -46,7 +46,7 @@ async def wait(client: Client, names: Sequence[tuple[str, str]], timeout_s: floa
                 tell(f"{name} is ready")
             elif loop.time() > ends:
                 remedy = state.remedy or f"kubectl -n {namespace} describe deployment/{name} tells more"
-                raise NotReady(f"{name} is not ready after {timeout_s:.0f} s: {state.reason}\n    → {remedy}")
+                raise NotInstalled(f"{name} is not ready after {timeout_s:.0f} s: {state.reason}\n    → {remedy}")
             elif said.get(name) != state.reason:
                 said[name] = state.reason
                 tell(f"waiting for {name}: {state.reason}")

@@ -21,8 +21,8 @@ from danlu.meta.wellknown import (
     SECRET,
     STATEFUL_SET,
 )
-from danlu.operator.install.checks import HELM_RELEASE, PART_OF
 from danlu.operator.install.plan import KEPT_ROLES, MANAGED_BY, OURS, installed, kind_of, read
+from danlu.operator.install.preflight import HELM_RELEASE, PART_OF
 
 # What somebody may have put into Danlu's namespace; with any of it the namespace stays.
 SOMEBODYS = (PERSISTENT_VOLUME_CLAIM, SECRET, CONFIG_MAP, DEPLOYMENT, STATEFUL_SET, JOB)

@@ -1,6 +1,7 @@
 import { Input } from 'antd'
 import { CreatePage } from '../../forms/CreatePage'
 import { read, write } from '../../forms/value'
+import { usePairs } from '../../forms/usePairs'
 import { Rows, type WidgetProps } from '../../forms/widgets'
 import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
@@ -31,11 +32,11 @@ export default function CreateConfigMap() {
 /** Keys with values of many lines: whole files are common. */
 function DataRows({ id, object, path, onChange }: WidgetProps) {
   const c = useWords(common)
-  const rows = Object.entries((read(object, path) ?? {}) as Record<string, string>)
-  const save = (next: [string, string][]): void => onChange({ ...object, data: Object.fromEntries(next) })
+  const [rows, save] = usePairs((read(object, path) ?? {}) as Record<string, string>, (data) => onChange({ ...object, data }))
   return (
     <Rows
       id={id}
+      keys={rows.map(([key]) => key)}
       count={rows.length}
       onAdd={() => save([...rows, ['', '']])}
       onRemove={(index) => save(rows.filter((_, at) => at !== index))}

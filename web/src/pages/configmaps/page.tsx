@@ -1,5 +1,7 @@
 import { lazy } from 'react'
-import type { Page } from '../../App'
+import type { Page } from '../../frame/pages'
+import { KINDS } from '../../kube/kinds'
+import { words } from './words'
 
 const ConfigMaps = lazy(() => import('./ConfigMaps'))
 const CreateConfigMap = lazy(() => import('./CreateConfigMap'))
@@ -11,4 +13,5 @@ export const page: Page = {
     { path: 'configmaps/new', element: <CreateConfigMap /> },
     { path: 'configmaps/:name', element: <ConfigMap /> },
   ],
+  menu: { key: 'configmaps', title: words.title, section: 'auxiliary', order: 20, kinds: [KINDS.ConfigMap], card: 'ConfigMaps', states: false },
 }

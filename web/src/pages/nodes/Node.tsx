@@ -3,18 +3,19 @@ import { useMemo } from 'react'
 import { useParams } from 'react-router-dom'
 import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
-import { field, KINDS, messageOf, patchObject, useList, useObject, type KubeObject } from '../../kube'
-import { Conditions } from '../../ui/Conditions'
-import { DataTable } from '../../ui/DataTable'
-import { Events } from '../../ui/Events'
-import { ObjectPage } from '../../ui/ObjectPage'
+import { field, KINDS, patchObject, useList, useObject, type KubeObject } from '../../kube'
+import { Conditions } from '../../ui/object/Conditions'
+import { DataTable } from '../../ui/table/DataTable'
+import { Events } from '../../ui/object/Events'
+import { ObjectPage } from '../../ui/object/ObjectPage'
 import { pathOf } from '../../ui/paths'
-import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
+import { ResourceTable, type Column, type Filter } from '../../ui/table/ResourceTable'
 import { stateOf } from '../../ui/state'
 import { StateTag } from '../../ui/StateTag'
-import { Summary } from '../../ui/Summary'
+import { Summary } from '../../ui/object/Summary'
 import { useResourceName } from '../../ui/useResourceName'
 import { WhyBox } from '../../ui/WhyBox'
+import { useSaid } from '../../why/useSaid'
 import { allocations, amount, linesOf, NOTHING, rolesOf, type Allocation, type Line } from './allocation'
 import { words } from './words'
 
@@ -43,6 +44,7 @@ export default function Node() {
 
 function Cordon({ node }: { node: KubeObject }) {
   const w = useWords(words)
+  const said = useSaid()
   const { message, notification } = App.useApp()
   const stopped = field(node, 'spec.unschedulable') === true
   const toggle = async (): Promise<void> => {
@@ -50,7 +52,7 @@ function Cordon({ node }: { node: KubeObject }) {
       await patchObject(KINDS.Node, undefined, node.metadata.name, { spec: { unschedulable: stopped ? null : true } })
       void message.success(w(stopped ? 'uncordoned' : 'cordoned', { name: node.metadata.name }))
     } catch (error) {
-      notification.error({ message: messageOf(error) })
+      notification.error({ message: said.error(error) })
     }
   }
   return <Button onClick={() => void toggle()}>{w(stopped ? 'uncordon' : 'cordon')}</Button>

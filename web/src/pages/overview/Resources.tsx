@@ -1,43 +1,31 @@
 /** Cards with counts, and what of it runs, waits or has failed. */
 import { Card, Skeleton, Tag, Typography } from 'antd'
 import { Link } from 'react-router-dom'
-import { useWords } from '../../i18n'
-import { JOB_KINDS, KINDS, KubeError, useLists, type Kind } from '../../kube'
+import { entriesOf } from '../../frame/pages'
+import { useText, useWords } from '../../i18n'
+import { KubeError, useLists, type Kind } from '../../kube'
 import { stateOf } from '../../ui/state'
 import { words } from './words'
 
-const GROUPS: { title: keyof typeof words; cards: { label: string; to: string; kinds: readonly Kind[]; states: boolean }[] }[] = [
-  { title: 'storage', cards: [{ label: 'PersistentVolumeClaims', to: 'volumes', kinds: [KINDS.PersistentVolumeClaim], states: true }] },
-  {
-    title: 'build',
-    cards: [
-      { label: 'Notebooks', to: 'notebooks', kinds: [KINDS.Notebook], states: true },
-      { label: 'Jobs', to: 'jobs', kinds: JOB_KINDS, states: true },
-      { label: 'TensorBoards', to: 'tensorboards', kinds: [KINDS.TensorBoard], states: true },
-      { label: 'Pods', to: 'pods', kinds: [KINDS.Pod], states: true },
-    ],
-  },
-  {
-    title: 'auxiliary',
-    cards: [
-      { label: 'Secrets', to: 'secrets', kinds: [KINDS.Secret], states: false },
-      { label: 'ConfigMaps', to: 'configmaps', kinds: [KINDS.ConfigMap], states: false },
-    ],
-  },
-]
+const GROUPS = [
+  { title: 'storage', section: 'storage' },
+  { title: 'build', section: 'building' },
+  { title: 'auxiliary', section: 'auxiliary' },
+] as const
 
 export function Resources({ namespace }: { namespace: string }) {
   const w = useWords(words)
+  const t = useText()
   return (
     <>
-      {GROUPS.map((group) => (
-        <section key={group.title}>
+      {GROUPS.map(({ title, section }) => (
+        <section key={section}>
           <Typography.Title level={2} style={{ fontSize: 16, margin: '12px 0 8px' }}>
-            {w(group.title)}
+            {w(title)}
           </Typography.Title>
           <div className="overview-cards">
-            {group.cards.map((card) => (
-              <CountCard key={card.to} namespace={namespace} {...card} />
+            {entriesOf(section).map((entry) => (
+              <CountCard key={entry.key} namespace={namespace} label={entry.card ?? t(entry.title)} to={entry.key} kinds={entry.kinds} states={entry.states ?? true} />
             ))}
           </div>
         </section>

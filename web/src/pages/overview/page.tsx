@@ -1,5 +1,5 @@
 import { lazy } from 'react'
-import type { Page } from '../../App'
+import type { Page } from '../../frame/pages'
 
 const Overview = lazy(() => import('./Overview'))
 

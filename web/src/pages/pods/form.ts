@@ -27,6 +27,7 @@ export const form: FormSpec = {
         {
           path: 'metadata.labels.scheduler\\.tensorstack\\.dev/queue',
           widget: 'text',
+          names: 'Queue',
           label: { zh: '队列', en: 'Queue' },
           help: { zh: '仅用于 T9k 调度器', en: 'For the T9k scheduler only' },
         },

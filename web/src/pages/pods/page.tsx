@@ -1,5 +1,7 @@
 import { lazy } from 'react'
-import type { Page } from '../../App'
+import type { Page } from '../../frame/pages'
+import { KINDS } from '../../kube/kinds'
+import { words } from './words'
 
 const Pods = lazy(() => import('./Pods'))
 const CreatePod = lazy(() => import('./CreatePod'))
@@ -11,4 +13,5 @@ export const page: Page = {
     { path: 'pods/new', element: <CreatePod /> },
     { path: 'pods/:name', element: <Pod /> },
   ],
+  menu: { key: 'pods', title: words.title, section: 'building', order: 40, kinds: [KINDS.Pod], card: 'Pods' },
 }

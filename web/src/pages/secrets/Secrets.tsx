@@ -6,7 +6,7 @@ import { useNamespace } from '../../frame/project'
 import { useWords } from '../../i18n'
 import { KINDS, useList } from '../../kube'
 import { pathOf } from '../../ui/paths'
-import { ResourceTable, type Column, type Filter } from '../../ui/ResourceTable'
+import { ResourceTable, type Column, type Filter } from '../../ui/table/ResourceTable'
 import { useDeleting } from './deleting'
 import { words } from './words'
 

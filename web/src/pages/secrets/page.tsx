@@ -1,5 +1,7 @@
 import { lazy } from 'react'
-import type { Page } from '../../App'
+import type { Page } from '../../frame/pages'
+import { KINDS } from '../../kube/kinds'
+import { words } from './words'
 
 const Secrets = lazy(() => import('./Secrets'))
 const CreateSecret = lazy(() => import('./CreateSecret'))
@@ -11,4 +13,5 @@ export const page: Page = {
     { path: 'secrets/new', element: <CreateSecret /> },
     { path: 'secrets/:name', element: <Secret /> },
   ],
+  menu: { key: 'secrets', title: words.title, section: 'auxiliary', order: 10, kinds: [KINDS.Secret], card: 'Secrets', states: false },
 }

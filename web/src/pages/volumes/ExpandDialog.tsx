@@ -1,13 +1,15 @@
 import { App, Form, Input } from 'antd'
 import { useState } from 'react'
 import { useWords } from '../../i18n'
-import { field, isQuantity, KINDS, messageOf, patchObject, quantity, type KubeObject } from '../../kube'
-import { Dialog } from '../../ui/Dialog'
+import { field, isQuantity, KINDS, patchObject, quantity, type KubeObject } from '../../kube'
+import { Dialog } from '../../ui/popup/Dialog'
 import { words as common } from '../../ui/words'
+import { useSaid } from '../../why/useSaid'
 import { words } from './words'
 
 export function ExpandDialog({ claim, onClose }: { claim: KubeObject; onClose: () => void }) {
   const w = useWords(words)
+  const said = useSaid()
   const c = useWords(common)
   const { message } = App.useApp()
   const now: string = field(claim, 'spec.resources.requests.storage') ?? ''
@@ -23,7 +25,7 @@ export function ExpandDialog({ claim, onClose }: { claim: KubeObject; onClose: (
       void message.success(w('expanded', { size }))
       onClose()
     } catch (refused) {
-      setError(messageOf(refused))
+      setError(said.error(refused))
     } finally {
       setBusy(false)
     }

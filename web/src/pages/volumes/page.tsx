@@ -1,5 +1,7 @@
 import { lazy } from 'react'
-import type { Page } from '../../App'
+import type { Page } from '../../frame/pages'
+import { KINDS } from '../../kube/kinds'
+import { words } from './words'
 
 const List = lazy(() => import('./List'))
 const Create = lazy(() => import('./Create'))
@@ -11,4 +13,5 @@ export const page: Page = {
     { path: 'volumes/new', element: <Create /> },
     { path: 'volumes/:name', element: <Detail /> },
   ],
+  menu: { key: 'volumes', title: words.title, section: 'storage', order: 10, kinds: [KINDS.PersistentVolumeClaim], card: 'PersistentVolumeClaims' },
 }

@@ -6,7 +6,7 @@ import { useWords } from '../../i18n'
 import { useSaid } from '../../why/useSaid'
 import { words } from '../words'
 import { MergedLines } from './lines'
-import { LogReader, type LogSource } from './reading'
+import { LogReader, type LogSource, type SourceState } from './reading'
 
 export type { LogSource } from './reading'
 
@@ -143,8 +143,12 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
   }
 
+  const reasonOf = ({ message, exitCode: code }: { message: string; exitCode?: number | undefined }): string => {
+    const reason = said.message(said.reason(message))
+    return code === undefined ? reason : w('logExit', { reason, code })
+  }
   const states = reader.current?.sources === stable ? reader.current.states : []
-  const notes = states.flatMap((state, index) => ('message' in state ? [w(NOTES[state.at], { what: stable[index]!.label, message: said.message(said.reason(state.message)) })] : []))
+  const notes = states.flatMap((state, index) => ('message' in state ? [w(NOTES[state.at], { what: stable[index]!.label, message: reasonOf(state) })] : []))
   const partial = lines.length > 0 && reader.current!.partial
   const live = states.some((state) => state.at === 'live')
   const ended = states.length > 0 && states.every((state) => state.at === 'ended')
@@ -190,7 +194,7 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
         {wanted && <span className="quiet" role="status">{found.length > 0 ? w('matches', { at: Math.max(at, 0) + 1, count: found.length }) : w('noMatches')}</span>}
         <span className="grow" />
         <Typography.Text type="secondary" aria-live="off">
-          {partial ? w('logLoading', { count: reader.current!.received.toLocaleString() }) : w('lines', { count: count.toLocaleString() })} · {w(live ? 'logLive' : ended ? 'logEnded' : states.some((state) => state.at === 'waiting' || state.at === 'between') ? 'logStarts' : 'logConnecting')}
+          {partial ? w('logLoading', { count: reader.current!.received.toLocaleString() }) : w('lines', { count: count.toLocaleString() })} · {w(wordOf(states))}
         </Typography.Text>
         <label className="row">
           <Switch size="small" checked={follow} onChange={setFollow} /> {w('follow')}
@@ -223,6 +227,15 @@ export default function LogViewer({ sources, height = '60vh', fileName = 'log', 
       </div>
     </div>
   )
+}
+
+/** How the whole stands: one that lives makes it live. */
+function wordOf(states: readonly SourceState[]): 'logLive' | 'logEnded' | 'logStarts' | 'logFailed' | 'logConnecting' {
+  const some = (...at: SourceState['at'][]): boolean => states.some((state) => at.includes(state.at))
+  if (some('live')) return 'logLive'
+  if (some('waiting', 'between')) return 'logStarts'
+  if (some('connecting') || states.length === 0) return 'logConnecting'
+  return some('unread') ? 'logFailed' : 'logEnded'
 }
 
 function marked(line: string, wanted: string): ReactNode {

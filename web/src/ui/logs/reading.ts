@@ -1,7 +1,7 @@
 /** Reads the logs of several containers into lines, follows them, and tells at most once a frame that something came. */
 import { getObject, KINDS, KubeError, messageOf, openLog } from '../../kube'
 import { SourceLines } from './lines'
-import { containerStanding, type Standing } from './standing'
+import { containerPhase, type ContainerPhase } from './containerPhase'
 
 export interface LogSource {
   /** what people call it: a rank, a replica, a container */
@@ -15,7 +15,7 @@ export interface LogSource {
 }
 
 /** waiting: for the first start; between: it has ended and will be started again; unread: the log cannot be had */
-export type SourceState = { at: 'connecting' | 'live' | 'ended' } | { at: 'waiting' | 'between' | 'unread'; message: string }
+export type SourceState = { at: 'connecting' | 'live' | 'ended' } | { at: 'waiting' | 'between' | 'unread'; message: string; exitCode?: number | undefined }
 
 const RETRY_MS = 2_000
 const NOT_STARTED = 400 // a node's answer while the container waits
@@ -106,7 +106,7 @@ export class LogReader {
     let received = 0 // bytes of it; a log only grows, so after a lost connection reading goes on behind them
     while (!signal.aborted) {
       try {
-        const before = await this.standing(source)
+        const before = await this.phaseOf(source)
         if (start !== undefined && before !== undefined && before.start !== start) {
           lines.finish() // started again: what the new one writes stands below the last words of the one before
           received = 0
@@ -158,23 +158,23 @@ export class LogReader {
     }
   }
 
-  /** How the container stands once it runs on, was started again or is over. A pod without a node has an empty log, too. */
-  private async settled(index: number, start: string): Promise<Standing | undefined> {
+  /** The phase of the container once it runs on, was started again or is over. A pod without a node has an empty log, too. */
+  private async settled(index: number, start: string): Promise<ContainerPhase | undefined> {
     for (;;) {
       await pause() // that a container has ended is told a little later than its log ends
-      const now = await this.standing(this.sources[index]!)
+      const now = await this.phaseOf(this.sources[index]!)
       if (!now || now.over || now.running || now.start !== start) return now
-      this.states[index] = { at: now.begun ? 'between' : 'waiting', message: now.message }
+      this.states[index] = { at: now.begun ? 'between' : 'waiting', message: now.message, ...(now.exitCode === undefined ? {} : { exitCode: now.exitCode }) }
       this.tell()
     }
   }
 
   /** Undefined when there is nothing to know: the pod is gone or another by now, or not for these eyes. */
-  private async standing({ namespace, pod, uid, container, previous }: LogSource): Promise<Standing | undefined> {
+  private async phaseOf({ namespace, pod, uid, container, previous }: LogSource): Promise<ContainerPhase | undefined> {
     if (previous) return undefined
     try {
       const found = await getObject(KINDS.Pod, namespace, pod, this.ending.signal)
-      return uid === undefined || found.metadata.uid === uid ? containerStanding(found, container) : undefined
+      return uid === undefined || found.metadata.uid === uid ? containerPhase(found, container) : undefined
     } catch (error) {
       if (error instanceof KubeError && (error.notFound || error.forbidden)) return undefined
       throw error

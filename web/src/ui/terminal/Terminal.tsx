@@ -4,7 +4,8 @@ import '@xterm/xterm/css/xterm.css'
 import { Button } from 'antd'
 import { useEffect, useId, useRef, useState } from 'react'
 import { useWords } from '../../i18n'
-import { exec } from '../../kube'
+import { exec, type Status } from '../../kube'
+import { useSaid } from '../../why/useSaid'
 import { words } from '../words'
 
 export interface TerminalProps {
@@ -33,7 +34,8 @@ export default function Terminal({ namespace, pod, container, height = '60vh' }:
   const w = useWords(words)
   const host = useRef<HTMLDivElement>(null)
   const help = useId()
-  const [ended, setEnded] = useState<string>()
+  const said = useSaid()
+  const [ended, setEnded] = useState<{ status: Status | undefined }>()
   const [round, setRound] = useState(0)
   const what = container ? `${pod} / ${container}` : pod
 
@@ -58,7 +60,7 @@ export default function Terminal({ namespace, pod, container, height = '60vh' }:
         terminal.focus()
       },
       onOutput: (bytes) => terminal.write(bytes),
-      onEnd: (status) => setEnded(status?.status === 'Success' ? 'exit 0' : (status?.message ?? 'connection closed')),
+      onEnd: (status) => setEnded({ status }),
     })
     const typed = terminal.onData((data) => session.send(data))
     const sized = terminal.onResize(({ cols, rows }) => session.resize(cols, rows))
@@ -74,11 +76,16 @@ export default function Terminal({ namespace, pod, container, height = '60vh' }:
     // eslint-disable-next-line react-hooks/exhaustive-deps -- a change of language must not end the session
   }, [namespace, pod, container, round])
 
+  const reasonOf = (status: Status | undefined): string => {
+    const code = status?.status === 'Success' ? 0 : status?.details?.causes?.find((cause) => cause.reason === 'ExitCode')?.message
+    if (code !== undefined) return w('terminalExit', { code })
+    return status?.message ? said.message(status.message) : w('terminalBroken')
+  }
   return (
     <div style={{ height, display: 'flex', flexDirection: 'column', gap: 8 }}>
       {ended !== undefined && (
         <div className="row" role="status">
-          <span className="break">{w('terminalEnded', { message: ended })}</span>
+          <span className="break">{w('terminalEnded', { message: reasonOf(ended.status) })}</span>
           <Button size="small" onClick={() => setRound(round + 1)}>
             {w('reconnect')}
           </Button>

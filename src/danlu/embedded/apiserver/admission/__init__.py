@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from danlu.embedded.apiserver.auth.forbidden import resource_forbidden
+from danlu.embedded.settings import PodSecuritySettings
 from danlu.errors import Forbidden
 from danlu.meta.kind import Object
-from danlu.settings import PodSecuritySettings
 
 if TYPE_CHECKING:
     from danlu.embedded.apiserver.auth.rbac import Authorizer
@@ -120,7 +120,7 @@ def standard_chain(
     pod_security: PodSecuritySettings | None = None,
 ) -> Chain:
     """The plugins of a cluster, in Kubernetes' own order; quota is last, so that it counts only what else passed."""
-    from danlu.embedded.apiserver.admission.certificates import Certificates
+    from danlu.embedded.apiserver.admission.certificate_requests import CertificateAdmission
     from danlu.embedded.apiserver.admission.default_tolerations import DefaultTolerations
     from danlu.embedded.apiserver.admission.limit_ranger import LimitRanger
     from danlu.embedded.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
@@ -144,7 +144,7 @@ def standard_chain(
             DefaultTolerations(),
             DefaultStorageClass(store),
             StorageObjectInUse(),
-            Certificates(authorizer),
+            CertificateAdmission(authorizer),
             ClaimResize(store),
             *further,
             ResourceQuota(store),

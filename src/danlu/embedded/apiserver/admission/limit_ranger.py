@@ -10,9 +10,9 @@ from danlu.embedded.apiserver.admission import CREATE, UPDATE, Attributes, Handl
 from danlu.embedded.apiserver.mirror import Mirror
 from danlu.meta import wellknown
 from danlu.meta.kind import Object
-from danlu.meta.quality import quality_of_service
+from danlu.meta.qos import quality_of_service
 from danlu.meta.quantity import NANO, ZERO, Quantity
-from danlu.meta.usage import Amounts, amounts, pod_limits, pod_requests
+from danlu.meta.resourcesums import Amounts, amounts, pod_limits, pod_requests
 
 if TYPE_CHECKING:
     from danlu.embedded.storage.store import Store

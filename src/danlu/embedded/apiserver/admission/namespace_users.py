@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # systemd's table of numbers leaves those from 0x70000000 on to nobody: no account, no container of another program.
 FIRST_USER, USERS = 0x70000000, 1 << 27
-SYSTEM = frozenset(("kube-system", "kube-public", "kube-node-lease", "t9k-system"))
+SYSTEM = frozenset(("kube-system", "kube-public", "kube-node-lease"))
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 ENFORCE = "pod-security.kubernetes.io/enforce"
 BASELINE = "baseline"
@@ -39,17 +39,19 @@ def user_of(namespace: Object) -> int:
 class NamespaceUsers(Handler):
     resources = frozenset({"pods", "namespaces"})
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, system: frozenset[str] = SYSTEM) -> None:
+        """`system`: namespaces of the administrator, whose pods are let be."""
+        self._system = system
         self._users = Mirror(store, NAMESPACE.resource, user_of)
 
     def mutate(self, a: Attributes) -> None:
         if a.obj is None or a.operation == DELETE:
             return
         if a.served.kind.plural == "namespaces":
-            if a.operation == CREATE and a.name not in SYSTEM:
+            if a.operation == CREATE and a.name not in self._system:
                 a.obj["metadata"].setdefault("labels", {}).setdefault(ENFORCE, BASELINE)
             return
-        if a.namespace in SYSTEM or not isinstance(a.obj.get("spec"), dict):
+        if a.namespace in self._system or not isinstance(a.obj.get("spec"), dict):
             return
         spec = a.obj["spec"]
         user = self._user(a)

@@ -14,8 +14,8 @@ from danlu.embedded.apiserver.admission import CREATE, Attributes, Handler
 from danlu.meta.wellknown import POD
 
 if TYPE_CHECKING:
-    from danlu.embedded.storage.events import Change
     from danlu.embedded.storage.store import Store
+    from danlu.embedded.storage.watchcache import Change
 
 NAMESPACE_LIMIT, CLUSTER_LIMIT = "danlu-max-pods-per-namespace", "danlu-max-pods"
 
@@ -27,7 +27,7 @@ class PodLimit(Handler):
         self._in_all = in_all
         self._per_namespace = per_namespace
         self._counted = Counter(stored.namespace for stored in store.scan_latest(POD.resource))
-        store.observe(self._observe)
+        store.observe(self._observe, POD.resource)
 
     def validate(self, a: Attributes) -> None:
         if a.operation != CREATE or a.subresource:
@@ -42,8 +42,6 @@ class PodLimit(Handler):
     def _observe(self, change: Change) -> None:
         """Every write that is submitted, before it is durable: of two creates in flight the second sees the first."""
         stored = change.stored
-        if stored.resource != POD.resource:
-            return
         if change.type == "ADDED":
             self._counted[stored.namespace] += 1
         elif change.type == "DELETED" and change.previous is not None:

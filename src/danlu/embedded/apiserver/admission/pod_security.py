@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from danlu.embedded.apiserver.admission import CREATE, UPDATE, Attributes, Handler
 from danlu.embedded.apiserver.mirror import Mirror
+from danlu.embedded.settings import PodSecuritySettings
 from danlu.meta import owners, wellknown
 from danlu.meta.fields import invalid_error
 from danlu.meta.kind import Object
 from danlu.meta.podsecurity import (
     PRIVILEGED,
     LevelVersion,
-    Policy,
+    PodSecurityPolicy,
     detailed,
     evaluate,
     is_significant_update,
@@ -25,7 +26,6 @@ from danlu.meta.podsecurity import (
     reasons,
     strictness,
 )
-from danlu.settings import PodSecuritySettings
 
 if TYPE_CHECKING:
     from danlu.embedded.storage.store import Store
@@ -48,12 +48,12 @@ class PodSecurity(Handler):
     def __init__(self, store: Store, settings: PodSecuritySettings) -> None:
         self._store = store
         self._settings = settings
-        self._defaults = Policy(
+        self._defaults = PodSecurityPolicy(
             *(LevelVersion(*stated) for stated in (settings.enforce, settings.audit, settings.warn))
         )
         self._policies = Mirror(store, NAMESPACES, self._policy)
 
-    def _policy(self, namespace: Object) -> Policy:
+    def _policy(self, namespace: Object) -> PodSecurityPolicy:
         return policy_of(namespace["metadata"].get("labels") or {}, self._defaults)[0]
 
     def validate(self, a: Attributes) -> None:
@@ -87,7 +87,7 @@ class PodSecurity(Handler):
             a.audited[f"{AUDIT}exempt"] = by[0]
         return bool(by)
 
-    def _evaluate(self, a: Attributes, policy: Policy, pod: Object, *, enforce: bool) -> None:
+    def _evaluate(self, a: Attributes, policy: PodSecurityPolicy, pod: Object, *, enforce: bool) -> None:
         metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
         if spec.get("runtimeClassName") in self._settings.exempt_runtime_classes:
             a.audited[f"{AUDIT}exempt"] = "runtimeClass"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from danlu.embedded.apiserver.admission import Attributes, Handler
-from danlu.embedded.apiserver.admission.policymatching import matches
+from danlu.embedded.apiserver.admission.policymatcher import matches, may_match
 from danlu.embedded.apiserver.mirror import Mirror
 from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.storage.store import Store
@@ -37,13 +37,13 @@ Program = Callable[[Environment], Any]
 REASONS: dict[str, type[ApiError]] = {kind.reason: kind for kind in (Unauthorized, Forbidden, Invalid, RequestTooLarge)}
 
 
-class PolicyError(Exception):
+class AdmissionPolicyError(Exception):
     """An expression that has no answer; what becomes of the request is the policy's failurePolicy."""
 
 
 def compile_expression(text: str, *, messages: bool = False) -> Program:
     """Raises checker.Problem."""
-    from danlu.meta.cel.checker import DYN, Problem, check
+    from danlu.meta.cel.checker import DYN, CheckProblem, check
     from danlu.meta.cel.evaluator import compile_tree
     from danlu.meta.cel.values import CelError
 
@@ -52,7 +52,7 @@ def compile_expression(text: str, *, messages: bool = False) -> Program:
     try:
         return compile_tree(tree)
     except CelError as error:
-        raise Problem(str(error)) from None
+        raise CheckProblem(str(error)) from None
 
 
 def evaluate(program: Program, text: str, environment: Environment) -> Any:
@@ -63,11 +63,11 @@ def evaluate(program: Program, text: str, environment: Environment) -> Any:
     try:
         return program({**environment, BUDGET: Budget()})
     except (CelError, CostExceeded) as error:
-        raise PolicyError(f"expression '{text.strip()}' resulted in error: {error}") from None
+        raise AdmissionPolicyError(f"expression '{text.strip()}' resulted in error: {error}") from None
 
 
 @dataclass(slots=True)
-class Policy:
+class AdmissionPolicy:
     """One policy, compiled. Validation of the kind keeps out what does not compile."""
 
     name: str
@@ -82,9 +82,9 @@ class Policy:
         return bool(self.spec.get("failurePolicy") != "Ignore")
 
 
-def compiled(policy: Object) -> Policy:
+def compiled(policy: Object) -> AdmissionPolicy:
     spec = policy.get("spec") or {}
-    found = Policy(
+    found = AdmissionPolicy(
         policy["metadata"]["name"],
         spec,
         [(one["expression"], compile_expression(one["expression"])) for one in spec.get("matchConditions") or ()],
@@ -120,10 +120,16 @@ class Policies(Handler):
     def __init__(self, store: Store, registry: Registry) -> None:
         self._store = store
         self._registry = registry
-        self._validating = Mirror(store, VALIDATING_POLICY.resource, compiled)
-        self._mutating = Mirror(store, MUTATING_POLICY.resource, compiled)
-        self._validating_bindings = Mirror(store, VALIDATING_POLICY_BINDING.resource, bound)
-        self._mutating_bindings = Mirror(store, MUTATING_POLICY_BINDING.resource, bound)
+        # By what a write is about; until a policy, a binding or a kind changes. Most writes concern none.
+        self._candidates: dict[tuple[object, ...], list[tuple[AdmissionPolicy, Object]]] = {}
+        self._validating = Mirror(store, VALIDATING_POLICY.resource, compiled, self._forget)
+        self._mutating = Mirror(store, MUTATING_POLICY.resource, compiled, self._forget)
+        self._validating_bindings = Mirror(store, VALIDATING_POLICY_BINDING.resource, bound, self._forget)
+        self._mutating_bindings = Mirror(store, MUTATING_POLICY_BINDING.resource, bound, self._forget)
+        registry.observe(self._candidates.clear)
+
+    def _forget(self, _: str) -> None:
+        self._candidates.clear()
 
     # -- validating
 
@@ -138,12 +144,17 @@ class Policies(Handler):
                     problem = self._problem(policy, index, validation, program, environment)
                     if problem:
                         self._act(a, policy, binding, problem, validation.get("reason") or "Invalid")
-            except PolicyError as error:
+            except AdmissionPolicyError as error:
                 if policy.fails_closed:
                     self._act(a, policy, binding, str(error), "Invalid")
 
     def _problem(
-        self, policy: Policy, index: int, validation: Mapping[str, Any], program: Program, environment: Environment
+        self,
+        policy: AdmissionPolicy,
+        index: int,
+        validation: Mapping[str, Any],
+        program: Program,
+        environment: Environment,
     ) -> str:
         """ "" when the validation holds."""
         if evaluate(program, validation["expression"], environment) is True:
@@ -154,11 +165,11 @@ class Policies(Handler):
                 said = evaluate(text, "", environment)
                 if isinstance(said, str) and said.strip() and len(said) <= LONGEST_MESSAGE and "\n" not in said.strip():
                     return said.strip()
-            except PolicyError:
+            except AdmissionPolicyError:
                 pass  # the plain message stands in for one that cannot be made
         return str(validation.get("message") or "").strip() or f"failed expression: {validation['expression'].strip()}"
 
-    def _act(self, a: Attributes, policy: Policy, binding: Object, problem: str, reason: str) -> None:
+    def _act(self, a: Attributes, policy: AdmissionPolicy, binding: Object, problem: str, reason: str) -> None:
         actions = binding["spec"].get("validationActions") or ()
         name = binding["metadata"]["name"]
         if "Warn" in actions:
@@ -182,7 +193,7 @@ class Policies(Handler):
                     for mutation, program in policy.programs:
                         change = evaluate(program, mutation_text(mutation), {**environment, "object": a.obj})
                         _replace(a, _mutated(a, mutation, change))
-            except PolicyError as error:
+            except AdmissionPolicyError as error:
                 if policy.fails_closed:
                     text = (
                         f"policy '{policy.name}' with binding '{binding['metadata']['name']}' denied request: {error}"
@@ -192,20 +203,37 @@ class Policies(Handler):
     # -- both
 
     def _concerned(
-        self, a: Attributes, policies: Mirror[Policy], bindings: Mirror[Object]
-    ) -> Iterator[tuple[Policy, Object, Environment]]:
-        namespace = self._namespace(a)
-        for _, binding in sorted(bindings.items(), key=lambda one: (one[1]["spec"].get("policyName", ""), one[0])):
+        self, a: Attributes, policies: Mirror[AdmissionPolicy], bindings: Mirror[Object]
+    ) -> Iterator[tuple[AdmissionPolicy, Object, Environment]]:
+        candidates = self._candidates_for(a, policies, bindings)
+        namespace = self._namespace(a) if candidates else None
+        for policy, binding in candidates:
             spec = binding["spec"]
-            policy = policies.get("", spec.get("policyName") or "")
-            if policy is None or not matches(policy.spec.get("matchConstraints") or {}, a, namespace, self._registry):
+            if not matches(policy.spec.get("matchConstraints") or {}, a, namespace, self._registry):
                 continue
             if not matches(spec.get("matchResources") or {}, a, namespace, self._registry):
                 continue
             for params in self._params(a, policy, spec.get("paramRef")):
                 yield policy, binding, self._environment(a, policy, namespace, params)
 
-    def _conditions_hold(self, policy: Policy, environment: Environment) -> bool:
+    def _candidates_for(
+        self, a: Attributes, policies: Mirror[AdmissionPolicy], bindings: Mirror[Object]
+    ) -> list[tuple[AdmissionPolicy, Object]]:
+        kind = a.served.kind
+        key = (policies is self._mutating, kind.group, kind.version, kind.plural, a.operation, a.subresource)
+        found = self._candidates.get(key)
+        if found is None:
+            found = self._candidates[key] = []
+            for _, binding in sorted(bindings.items(), key=lambda one: (one[1]["spec"].get("policyName", ""), one[0])):
+                spec = binding["spec"]
+                policy = policies.get("", spec.get("policyName") or "")
+                if policy is None or not may_match(policy.spec.get("matchConstraints") or {}, a, self._registry):
+                    continue
+                if may_match(spec.get("matchResources") or {}, a, self._registry):
+                    found.append((policy, binding))
+        return found
+
+    def _conditions_hold(self, policy: AdmissionPolicy, environment: Environment) -> bool:
         return all(evaluate(program, text, environment) is True for text, program in policy.conditions)
 
     def _namespace(self, a: Attributes) -> Object | None:
@@ -215,7 +243,7 @@ class Policies(Handler):
         return self._store.shared(stored) if stored is not None else None
 
     def _environment(
-        self, a: Attributes, policy: Policy, namespace: Object | None, params: Object | None
+        self, a: Attributes, policy: AdmissionPolicy, namespace: Object | None, params: Object | None
     ) -> Environment:
         environment: Environment = {
             "object": a.obj,
@@ -226,11 +254,13 @@ class Policies(Handler):
             "variables": {},
         }
         for name, text, program in policy.variables:
-            with contextlib.suppress(PolicyError):  # whoever uses it fails; who does not is not concerned
+            with contextlib.suppress(AdmissionPolicyError):  # whoever uses it fails; who does not is not concerned
                 environment["variables"][name] = evaluate(program, text, environment)
         return environment
 
-    def _params(self, a: Attributes, policy: Policy, reference: Mapping[str, Any] | None) -> list[Object | None]:
+    def _params(
+        self, a: Attributes, policy: AdmissionPolicy, reference: Mapping[str, Any] | None
+    ) -> list[Object | None]:
         wanted = policy.spec.get("paramKind")
         if not wanted or not reference:
             return [None]
@@ -287,20 +317,20 @@ def _mutated(a: Attributes, mutation: Mapping[str, Any], change: Any) -> Object:
     try:
         if mutation.get("patchType") == "JSONPatch":
             if not isinstance(change, list):
-                raise PolicyError("a JSONPatch mutation must give a list of JSONPatch")
+                raise AdmissionPolicyError("a JSONPatch mutation must give a list of JSONPatch")
             new = json_patch(objects.copy(before), [dict(one) for one in change])
         else:
             if not isinstance(change, dict):
-                raise PolicyError("an ApplyConfiguration mutation must give an Object")
+                raise AdmissionPolicyError("an ApplyConfiguration mutation must give an Object")
             wanted = {**change, "apiVersion": kind.api_version, "kind": kind.kind}
             wanted["metadata"] = {**(change.get("metadata") or {}), "name": before["metadata"].get("name", "")}
             now = clock.now_rfc3339()
             new = apply(before, wanted, "admission-policy", True, a.served.schema(), kind.api_version, now)
     except (BadRequest, Invalid) as error:
-        raise PolicyError(error.message) from None
+        raise AdmissionPolicyError(error.message) from None
     problems = a.served.schema().type_errors(new)
     if problems:
-        raise PolicyError(f"the mutated object is not a {kind.kind}: {problems[0]}")
+        raise AdmissionPolicyError(f"the mutated object is not a {kind.kind}: {problems[0]}")
     return new
 
 

@@ -13,7 +13,7 @@ from danlu.embedded.apiserver.mirror import Mirror
 from danlu.meta import wellknown
 from danlu.meta.kind import Object
 from danlu.meta.quantity import ZERO, Quantity, parse
-from danlu.meta.usage import storage_class_of
+from danlu.meta.resourcesums import storage_class_of
 
 if TYPE_CHECKING:
     from danlu.embedded.storage.store import Store

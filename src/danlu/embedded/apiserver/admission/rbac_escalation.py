@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from danlu.embedded.apiserver.admission import CREATE, UPDATE, Attributes, Handler
+from danlu.embedded.apiserver.auth.policyrules import FULL_AUTHORITY, describe, go_list, missing
 from danlu.embedded.apiserver.auth.rbac import MASTERS, RBAC_GROUP, Authorizer, UnknownRole
-from danlu.embedded.apiserver.auth.rules import FULL_AUTHORITY, describe, go_list, missing
 from danlu.errors import NotFound
 from danlu.meta import wellknown
 from danlu.meta.kind import Object

@@ -17,7 +17,7 @@ from danlu.meta import wellknown
 from danlu.meta.clock import later, parse_time
 from danlu.meta.kind import Object
 from danlu.meta.quantity import ZERO, Quantity
-from danlu.meta.usage import (
+from danlu.meta.resourcesums import (
     Amounts,
     amounts,
     charged_resource,
@@ -30,8 +30,8 @@ from danlu.meta.usage import (
 )
 
 if TYPE_CHECKING:
-    from danlu.embedded.storage.events import Change
-    from danlu.embedded.storage.store import Store, Stored
+    from danlu.embedded.storage import Store, Stored
+    from danlu.embedded.storage.watchcache import Change
 
 log = logging.getLogger(__name__)
 

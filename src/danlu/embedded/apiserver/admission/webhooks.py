@@ -1,7 +1,7 @@
 """Admission webhooks: programs that are asked over HTTPS about writes, and may change or refuse them.
 
-They are the one part of a write that waits for others. `writing` and `deleting` therefore look, after the wait, whether
-the object is still the one they began with.
+They are the one part of a write that waits for others. `writehandler` and `deletehandler` therefore look, after the
+wait, whether the object is still the one they began with.
 """
 
 from __future__ import annotations
@@ -17,10 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from danlu.client.trust import trusting
+from danlu.client.tlstrust import trusting
 from danlu.embedded.apiserver.admission import Attributes
-from danlu.embedded.apiserver.admission.policies import PolicyError, Program, compile_expression, evaluate, request_of
-from danlu.embedded.apiserver.admission.policymatching import matches
+from danlu.embedded.apiserver.admission.policies import (
+    AdmissionPolicyError,
+    Program,
+    compile_expression,
+    evaluate,
+    request_of,
+)
+from danlu.embedded.apiserver.admission.policymatcher import matches
 from danlu.embedded.apiserver.mirror import Mirror
 from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.request import MAX_BODY_BYTES
@@ -115,7 +121,7 @@ class Webhooks:
         environment = {"object": a.obj, "oldObject": a.old, "request": request_of(a)}
         try:
             return all(evaluate(program, text, environment) is True for text, program in hook.conditions)
-        except PolicyError as error:
+        except AdmissionPolicyError as error:
             if hook.fails_closed:
                 raise a.forbidden(f"{error}") from None
             return False

@@ -8,9 +8,9 @@ import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from danlu.embedded.apiserver.audit.auditlog import Log
+from danlu.embedded.apiserver.audit.auditpolicy import COMPLETE, NONE, RECEIVED, STARTED, AuditPolicy
 from danlu.embedded.apiserver.audit.events import Record, Stage
-from danlu.embedded.apiserver.audit.log import Log
-from danlu.embedded.apiserver.audit.policy import COMPLETE, NONE, RECEIVED, STARTED, Policy
 from danlu.embedded.apiserver.request import Call, Query, Response, StreamResponse, User
 from danlu.errors import ApiError
 
@@ -23,7 +23,7 @@ HEADER = "audit-id"
 
 
 class Auditor:
-    def __init__(self, policy: Policy, log: Log) -> None:
+    def __init__(self, policy: AuditPolicy, log: Log) -> None:
         self._policy = policy
         self._log = log
 

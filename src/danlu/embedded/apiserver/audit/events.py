@@ -9,8 +9,8 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from danlu.embedded.apiserver.audit.policy import API_VERSION, METADATA, REQUEST_RESPONSE, Recording
-from danlu.embedded.apiserver.negotiation import decode_body
+from danlu.embedded.apiserver.audit.auditpolicy import API_VERSION, METADATA, REQUEST_RESPONSE, Recording
+from danlu.embedded.apiserver.negotiation import DuplicateKeys, decode_body
 from danlu.embedded.apiserver.target import PAGE, Target
 from danlu.errors import ApiError
 
@@ -147,7 +147,7 @@ def _sent(record: Record) -> Any:
     if media in _PATCHES:
         media = "application/json"
     try:
-        return decode_body(media, record.body, [], "Ignore", patch=record.method == "PATCH")
+        return decode_body(media, record.body, DuplicateKeys([], "Ignore"), patch=record.method == "PATCH")
     except ApiError:
         return None
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import unquote
 
-from danlu.embedded.apiserver.auth.forbidden import access_forbidden
+from danlu.embedded.apiserver.auth.forbidden import AccessAttributes, access_forbidden
 from danlu.embedded.apiserver.auth.subjects import BadCertificate, read_subject
 from danlu.embedded.apiserver.auth.tokens import (
     AUTHENTICATED,
@@ -29,6 +30,7 @@ ANONYMOUS = "system:anonymous"
 UNAUTHENTICATED = "system:unauthenticated"
 _ACCOUNT = "system:serviceaccount:"
 _EXTRA = "impersonate-extra-"
+_IMPERSONATE = re.compile("impersonate-").match
 _WEBSOCKET_TOKEN = "base64url.bearer.authorization.k8s.io."
 _KEPT_CERTIFICATES = 1024
 # What whoever asks may know where nobody is served anonymously: that it lives.
@@ -56,7 +58,7 @@ class Authenticator:
         user = self._sender(headers, peer_certificate)
         if user.name == ANONYMOUS and not self._anonymous and path not in HEALTH_PAGES:
             raise Unauthorized("Unauthorized")
-        if "impersonate-user" in headers or any(name.startswith("impersonate-") for name in headers):
+        if any(map(_IMPERSONATE, headers)):
             return self._impersonated(user, headers)
         return user
 
@@ -137,11 +139,10 @@ class Authenticator:
         return User(name, uid, tuple(groups), extra, impersonator=user)
 
     def _require(self, user: User, group: str, resource: str, subresource: str, namespace: str, name: str) -> None:
-        decision = self._authorizer.authorize(user, "impersonate", group, resource, subresource, namespace, name)
+        wanted = AccessAttributes("impersonate", group, resource, subresource, namespace, name)
+        decision = self._authorizer.authorize(user, *wanted)
         if not decision.allowed:
-            raise access_forbidden(
-                user.name, "impersonate", group, resource, subresource, namespace, name, reason=decision.reason
-            )
+            raise access_forbidden(user.name, wanted, decision.reason)
 
 
 def _bearer_token(headers: Mapping[str, str]) -> str:

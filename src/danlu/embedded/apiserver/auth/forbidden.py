@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from danlu.errors import Forbidden
 
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # the real server never echoes what could be HTML
@@ -20,24 +22,27 @@ def resource_forbidden(plural: str, group: str, name: str, text: str) -> Forbidd
     return Forbidden(f"{subject} is forbidden: {text}", details)
 
 
-def access_forbidden(
-    user: str,
-    verb: str,
-    group: str,
-    plural: str,
-    subresource: str,
-    namespace: str,
-    name: str,
-    path: str | None = None,
-    reason: str = "",
-) -> Forbidden:
-    """The refusal of the authorizer; `path` is set for requests that are not about a resource."""
-    if path is not None:
-        text = f'User "{user}" cannot {verb} path "{path}"'
+class AccessAttributes(NamedTuple):
+    """What somebody wanted to do, as the authorizer was asked; `path` is set where it is not about a resource."""
+
+    verb: str
+    group: str
+    plural: str
+    subresource: str
+    namespace: str
+    name: str
+    path: str | None = None
+
+
+def access_forbidden(user: str, wanted: AccessAttributes, reason: str = "") -> Forbidden:
+    """The refusal of the authorizer."""
+    plural, group, name = wanted.plural, wanted.group, wanted.name
+    if wanted.path is not None:
+        text = f'User "{user}" cannot {wanted.verb} path "{wanted.path}"'
         plural = group = name = ""
     else:
-        resource = f"{plural}/{subresource}" if subresource else plural
-        scope = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
-        text = f'User "{user}" cannot {verb} resource "{resource}" in API group "{group}" {scope}'
+        resource = f"{plural}/{wanted.subresource}" if wanted.subresource else plural
+        scope = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
+        text = f'User "{user}" cannot {wanted.verb} resource "{resource}" in API group "{group}" {scope}'
     text = text.translate(_HTML)
     return resource_forbidden(plural, group, name, f"{text}: {reason}" if reason else text)

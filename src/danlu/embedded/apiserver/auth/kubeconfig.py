@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from danlu.embedded.apiserver.auth.certificates import KeyPair, write_private
+from danlu.embedded.apiserver.auth.certificateauthority import KeyPair, write_private
 
 NAME = "danlu"
 _PLAIN = re.compile(r"[A-Za-z][\w+/=.-]*(:[\w+/=.-]+)*")  # text that needs no quotes in YAML
@@ -123,11 +123,11 @@ def _base64(data: bytes) -> str:
 
 
 def _load(path: Path, text: str) -> dict[str, Any]:
-    from danlu.meta import manifests
+    from danlu.meta import yamlreader
 
     try:
-        found = manifests.load(text)[0]
-    except manifests.YamlError as error:
+        found = yamlreader.load(text)[0]
+    except yamlreader.YamlError as error:
         raise KubeconfigError(f"{path} is not valid YAML ({error}); left as it is") from error
     if found is None:
         return {}

@@ -4,7 +4,7 @@
 
 A file that is as it was needs no further look, so `cryptography` is not imported. Any other is read for real: keys must
 load, certificates must belong to their keys and be signed by the authority. What fails goes into quarantine, and is
-made anew by whoever makes it (`certificates`, `tokens`).
+made anew by whoever makes it (`certificateauthority`, `tokens`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from danlu.embedded.apiserver.auth.rules import CompiledRule, Rule
+from danlu.embedded.apiserver.auth.policyrules import CompiledRule, Rule
 from danlu.embedded.apiserver.mirror import Mirror
 from danlu.meta import wellknown
 from danlu.meta.kind import Object

@@ -1,7 +1,8 @@
-"""Bearer tokens: static ones from a file, and service accounts' tokens, signed with the cluster's own key (ES256).
+"""Bearer tokens: static ones from a file, and service accounts' tokens, signed with the cluster's own key.
 
-A token is checked by signature once; after that a dictionary answers until it ends. On every use the service account
-and whatever object the token is bound to must still exist with the same uid: deleting a pod ends its token at once.
+PyJWT signs and verifies, with one algorithm and one key. A token is checked by signature once; after that a dictionary
+answers until it ends. On every use the service account and whatever object the token is bound to must still exist with
+the same uid: deleting a pod ends its token at once.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
-import json
 import secrets
 import time
 import uuid
@@ -19,22 +19,30 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from danlu.embedded.apiserver.auth.certificates import write_private
+from danlu.embedded.apiserver.auth.certificateauthority import write_private
 from danlu.embedded.apiserver.request import User
 from danlu.embedded.storage.errors import DataDirectoryError
 from danlu.meta.kind import Object
-from danlu.meta.nesting import parse_json
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
+    from jwt.types import Options
 
     from danlu.embedded.storage.store import Store
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 AUTHENTICATED = "system:authenticated"
 LEEWAY = 60  # seconds that clocks may differ
+ALGORITHM = "ES256"
 _KEPT_TOKENS = 10_000
-_COORDINATE = 32  # bytes of a P-256 number
+# Of the claims only the issuer is verified with the signature. Times and audiences count anew at every use, below.
+_OPTIONS: Options = {
+    "require": ["iss"],
+    "verify_exp": False,
+    "verify_nbf": False,
+    "verify_iat": False,
+    "verify_aud": False,
+}
 
 
 class BadToken(Exception):
@@ -99,7 +107,10 @@ class ServiceAccountTokens:
             "nbf": now,
             "sub": service_account_name(namespace, meta["name"]),
         }
-        return self._sign(claims)
+        import jwt
+
+        # Kubernetes' own tokens name no type.
+        return jwt.encode(claims, self._key, ALGORITHM, {"kid": self._key_id, "typ": None})
 
     # -- verifying
 
@@ -159,8 +170,10 @@ class ServiceAccountTokens:
     # -- what the OpenID endpoints answer
 
     def jwks(self) -> Object:
-        key = {"use": "sig", "kty": "EC", "kid": self._key_id, "crv": "P-256", "alg": "ES256", **self._point}
-        return {"keys": [key]}
+        from jwt.algorithms import ECAlgorithm
+
+        point = ECAlgorithm.to_jwk(self._public_key, as_dict=True)
+        return {"keys": [{"use": "sig", "kid": self._key_id, "alg": ALGORITHM, **point}]}
 
     def openid_configuration(self, server: str = "") -> Object:
         """`server`: the address under which clients reach us, for the link to the keys."""
@@ -169,7 +182,7 @@ class ServiceAccountTokens:
             "jwks_uri": f"{server or self.issuer}/openid/v1/jwks",
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": ["ES256"],
+            "id_token_signing_alg_values_supported": [ALGORITHM],
         }
 
     # -- the key; made or read when the first token needs it
@@ -190,47 +203,25 @@ class ServiceAccountTokens:
         return key
 
     @cached_property
+    def _public_key(self) -> ec.EllipticCurvePublicKey:
+        return self._key.public_key()
+
+    @cached_property
     def _key_id(self) -> str:
         from cryptography.hazmat.primitives import serialization
 
         form = serialization.PublicFormat.SubjectPublicKeyInfo
-        der = self._key.public_key().public_bytes(serialization.Encoding.DER, form)
-        return _encode(hashlib.sha256(der).digest())
-
-    @cached_property
-    def _point(self) -> dict[str, str]:
-        numbers = self._key.public_key().public_numbers()
-        return {axis: _encode(getattr(numbers, axis).to_bytes(_COORDINATE, "big")) for axis in ("x", "y")}
-
-    def _sign(self, claims: dict[str, Any]) -> str:
-        from cryptography.hazmat.primitives import hashes
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-
-        header = {"alg": "ES256", "kid": self._key_id}
-        signed = f"{_encode_json(header)}.{_encode_json(claims)}"
-        r, s = decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
-        return f"{signed}.{_encode(r.to_bytes(_COORDINATE, 'big') + s.to_bytes(_COORDINATE, 'big'))}"
+        der = self._public_key.public_bytes(serialization.Encoding.DER, form)
+        return base64.urlsafe_b64encode(hashlib.sha256(der).digest()).rstrip(b"=").decode()
 
     def _open(self, token: str) -> dict[str, Any]:
         """The claims, once the signature holds."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives import hashes
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+        import jwt
 
         try:
-            head, body, signature_text = token.split(".")
-            header, signature = parse_json(_decode(head)), _decode(signature_text)
-            claims = parse_json(_decode(body))
-            if header.get("alg") != "ES256" or claims.get("iss") != self.issuer or len(signature) != 2 * _COORDINATE:
-                raise ValueError
-            numbers = (signature[:_COORDINATE], signature[_COORDINATE:])
-            encoded = encode_dss_signature(*(int.from_bytes(part, "big") for part in numbers))
-            self._key.public_key().verify(encoded, f"{head}.{body}".encode(), ec.ECDSA(hashes.SHA256()))
-        except (ValueError, AttributeError, InvalidSignature):
+            return jwt.decode(token, self._public_key, [ALGORITHM], issuer=self.issuer, options=_OPTIONS)
+        except (jwt.PyJWTError, ValueError, RecursionError):
             raise BadToken("invalid bearer token") from None
-        return dict(claims)
 
 
 class StaticTokens:
@@ -299,15 +290,3 @@ def _go(texts: Sequence[str]) -> str:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
-
-
-def _encode(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def _encode_json(value: object) -> str:
-    return _encode(json.dumps(value, separators=(",", ":")).encode())
-
-
-def _decode(text: str) -> bytes:
-    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from danlu.embedded.apiserver import decoding, options
+from danlu.embedded.apiserver import bodydecoder, writeoptions
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
 from danlu.errors import BadRequest, Conflict, MethodNotAllowed, NotFound
@@ -18,8 +18,8 @@ BINDING = Kind("", "v1", "Binding", "bindings")
 async def handle(call: Call) -> Response:
     if call.method != "POST":
         raise MethodNotAllowed()
-    options.check(call, options.CREATE)
-    binding = decoding.read_as(call, native("io.k8s.api.core.v1.Binding"), BINDING)
+    writeoptions.check(call, writeoptions.CREATE)
+    binding = bodydecoder.read_as(call, native("io.k8s.api.core.v1.Binding"), BINDING)
     if ((binding.get("metadata") or {}).get("name") or call.name) != call.name:
         raise BadRequest("name in URL does not match name in Binding object")
     return Response.json(await bind(call, call.name, binding), 201)

@@ -13,19 +13,20 @@ import orjson
 
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
-from danlu.embedded.apiserver.subresources.streaming import (
+from danlu.embedded.apiserver.subresources.nodestreams import (
     ERROR,
     RESIZE,
     STDIN,
     STDOUT,
     ByteQueue,
     NodeStreams,
-    Session,
+    StreamSession,
     container_of,
     node_of,
     pod_of,
 )
 from danlu.embedded.apiserver.subresources.websocket import CLOSE_CHANNEL, Channels, Socket
+from danlu.embedded.streamoptions import StreamOptions
 from danlu.errors import ApiError, BadRequest
 from danlu.meta.kind import Kind, Object
 from danlu.meta.nesting import parse_json
@@ -85,14 +86,14 @@ async def _stream(call: Call, socket: Socket) -> None:
         await session.close()
 
 
-async def _open(call: Call, node: NodeStreams, pod: Object, container: str) -> Session:
-    wanted = {name: call.query.flag(name) for name in ("stdin", "stdout", "stderr", "tty")}
+async def _open(call: Call, node: NodeStreams, pod: Object, container: str) -> StreamSession:
+    wanted = StreamOptions(**{name: call.query.flag(name) for name in ("stdin", "stdout", "stderr", "tty")})
     if call.subresource == "attach":
-        return await node.attach(pod, container, **wanted)
-    return await node.exec(pod, container, call.query.getall("command"), **wanted)
+        return await node.attach(pod, container, wanted)
+    return await node.exec(pod, container, call.query.getall("command"), wanted)
 
 
-async def _carry(channels: Channels, session: Session, protocol: str) -> None:
+async def _carry(channels: Channels, session: StreamSession, protocol: str) -> None:
     """Until the program ends or the client leaves, whichever is first."""
     coming = asyncio.create_task(_from_client(channels, session))
     going = asyncio.create_task(_to_client(channels, session))
@@ -111,12 +112,12 @@ async def _carry(channels: Channels, session: Session, protocol: str) -> None:
         await asyncio.gather(coming, going, ending, return_exceptions=True)
 
 
-async def _to_client(channels: Channels, session: Session) -> None:
+async def _to_client(channels: Channels, session: StreamSession) -> None:
     async for channel, data in session.output():
         await channels.send(channel, data)
 
 
-async def _from_client(channels: Channels, session: Session) -> None:
+async def _from_client(channels: Channels, session: StreamSession) -> None:
     """Ends when the client leaves, which is noticed also while the program does not read its stdin."""
     typed = ByteQueue()  # beyond its bound the client waits for the program
     writing = asyncio.create_task(_to_stdin(typed, session))
@@ -136,7 +137,7 @@ async def _from_client(channels: Channels, session: Session) -> None:
         await asyncio.gather(writing, return_exceptions=True)
 
 
-async def _to_stdin(typed: ByteQueue, session: Session) -> None:
+async def _to_stdin(typed: ByteQueue, session: StreamSession) -> None:
     """b"" is the end of input. What a program that has closed its stdin is sent goes nowhere."""
     while True:
         data = await typed.get()

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 
 from danlu.embedded.apiserver.request import Call, Response, StreamResponse
 from danlu.embedded.apiserver.served import Subresource
-from danlu.embedded.apiserver.subresources.streaming import container_of, node_of, pod_of
+from danlu.embedded.apiserver.subresources.nodestreams import container_of, node_of, pod_of
+from danlu.embedded.streamoptions import LogOptions
 from danlu.errors import BadRequest, MethodNotAllowed
 from danlu.meta.clock import parse_time
 from danlu.meta.fields import FieldError, forbidden, invalid, invalid_error, not_supported
@@ -34,13 +35,15 @@ async def handle(call: Call) -> Response | StreamResponse:
     chunks = await node_of(call, pod).logs(
         pod,
         container,
+        LogOptions(
+            follow=call.query.flag("follow"),
+            tail=tail,
+            since_ns=since_ns,
+            limit_bytes=limit,
+            timestamps=call.query.flag("timestamps"),
+            stream=STREAMS[stream],
+        ),
         previous=call.query.flag("previous"),
-        follow=call.query.flag("follow"),
-        tail=tail,
-        since_ns=since_ns,
-        limit_bytes=limit,
-        timestamps=call.query.flag("timestamps"),
-        stream=STREAMS[stream],
     )
     if call.method == "HEAD":
         return Response.text("")

@@ -15,7 +15,7 @@ from typing import Any
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
 from danlu.embedded.apiserver.subresources import spdy
-from danlu.embedded.apiserver.subresources.streaming import ByteQueue, NodeStreams, node_of, plain_words, pod_of
+from danlu.embedded.apiserver.subresources.nodestreams import ByteQueue, NodeStreams, node_of, plain_words, pod_of
 from danlu.embedded.apiserver.subresources.websocket import PROTOCOL_ERROR, Channels, Socket
 from danlu.errors import BadRequest, InternalError
 from danlu.meta.kind import Kind, Object

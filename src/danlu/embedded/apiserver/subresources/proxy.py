@@ -1,7 +1,7 @@
 """`pods|services|nodes/NAME/proxy/PATH`: HTTP and WebSocket through the API server to what runs in the cluster.
 
 NAME may be `[SCHEME:]NAME[:PORT]`. Who asks is known to the API server and stays its secret: neither the token nor the
-client's host is passed on. What is passed on may be secret, too (a notebook's token): connections are made by
+client's host is passed on. What is passed on may be secret, too (a program's token): connections are made by
 `Server.connect`, which sees to it that the pod is what answers at its address.
 """
 
@@ -17,10 +17,11 @@ from urllib.parse import urlencode, urlsplit
 
 from danlu.embedded.apiserver.request import Call, Response, StreamResponse
 from danlu.embedded.apiserver.served import Subresource
-from danlu.embedded.apiserver.subresources.streaming import plain_words
+from danlu.embedded.apiserver.subresources.nodestreams import plain_words
 from danlu.embedded.apiserver.subresources.websocket import NORMAL, Socket
 from danlu.errors import BadRequest, NotFound, ServiceUnavailable
 from danlu.meta.kind import Kind, Object
+from danlu.net import websockets
 
 if TYPE_CHECKING:
     import aiohttp
@@ -32,13 +33,13 @@ NOT_PASSED_ON = frozenset(
      "sec-websocket-extensions", "sec-websocket-protocol", "sec-websocket-accept")
 )  # fmt: skip
 CHUNK = 256 * 1024
-MESSAGE_BYTES = 64 * 1024 * 1024  # of a WebSocket message that a program in a pod sends; a notebook's plots are large
+MESSAGE_BYTES = 64 * 1024 * 1024  # of a WebSocket message that a program in a pod sends; pictures are large
 CONNECT_SECONDS = 10.0
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ProxyTarget:
     scheme: str
     addresses: tuple[str, ...]  # tried in this order
     port: int
@@ -85,7 +86,7 @@ async def stream(call: Call, scope: Any, receive: Any, send: Any) -> None:
             raise _unreached(target, error) from error
         async with upstream:
             await browser.accept(upstream.protocol or "")
-            coming = asyncio.create_task(_to_backend(receive, upstream))
+            coming = asyncio.create_task(websockets.forward(receive, upstream))
             going = asyncio.create_task(_to_client(upstream, browser))
             try:
                 await asyncio.wait({coming, going}, return_when=asyncio.FIRST_COMPLETED)
@@ -95,15 +96,6 @@ async def stream(call: Call, scope: Any, receive: Any, send: Any) -> None:
                 await asyncio.gather(coming, going, return_exceptions=True)
             code = upstream.close_code or NORMAL
             await browser.close(code if code in (NORMAL, 1001, 1002, 1003) or code >= 3000 else NORMAL)
-
-
-async def _to_backend(receive: Any, upstream: aiohttp.ClientWebSocketResponse) -> None:
-    while (message := await receive())["type"] != "websocket.disconnect":
-        if message.get("bytes") is not None:
-            await upstream.send_bytes(message["bytes"])
-        else:
-            await upstream.send_str(message["text"])
-    await upstream.close()
 
 
 async def _to_client(upstream: aiohttp.ClientWebSocketResponse, browser: Socket) -> None:
@@ -119,7 +111,7 @@ async def _to_client(upstream: aiohttp.ClientWebSocketResponse, browser: Socket)
 # -- where to
 
 
-def _target(call: Call) -> Target:
+def _target(call: Call) -> ProxyTarget:
     scheme, name, port = _split_name(call.name)
     return _service(call, scheme, name, port) if call.target.resource == "services" else _pod(call, scheme, name, port)
 
@@ -139,7 +131,7 @@ def _split_name(text: str) -> tuple[str, str, str]:
     raise BadRequest(f'invalid request "{text}"')
 
 
-def _pod(call: Call, scheme: str, name: str, port: str) -> Target:
+def _pod(call: Call, scheme: str, name: str, port: str) -> ProxyTarget:
     stored = call.server.store.get("pods", call.namespace, name)
     if stored is None:
         raise NotFound.of("pods", name)
@@ -156,10 +148,10 @@ def _pod(call: Call, scheme: str, name: str, port: str) -> Target:
     address = pod.get("status", {}).get("podIP")
     if not address:
         raise BadRequest("address not allowed")
-    return Target(scheme, tuple(dict.fromkeys((address, "127.0.0.1"))), number, pod["metadata"]["uid"])
+    return ProxyTarget(scheme, tuple(dict.fromkeys((address, "127.0.0.1"))), number, pod["metadata"]["uid"])
 
 
-def _service(call: Call, scheme: str, name: str, port: str) -> Target:
+def _service(call: Call, scheme: str, name: str, port: str) -> ProxyTarget:
     stored = call.server.store.get("services", call.namespace, name)
     if stored is None:
         raise NotFound.of("services", name)
@@ -178,7 +170,7 @@ def _service(call: Call, scheme: str, name: str, port: str) -> Target:
     if not found:
         raise ServiceUnavailable(f'no endpoints available for service "{call.name}"')
     address, number, pod_uid = random.choice(found)
-    return Target(scheme, (address,), number, pod_uid)
+    return ProxyTarget(scheme, (address,), number, pod_uid)
 
 
 def _endpoints(call: Call, service: str, port_name: str) -> list[tuple[str, int, str]]:
@@ -224,16 +216,16 @@ def _host(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def _url(target: Target, path_and_query: str) -> URL:
+def _url(target: ProxyTarget, path_and_query: str) -> URL:
     from yarl import URL
 
     return URL(f"{target.scheme}://{_host(target.addresses[0])}:{target.port}{path_and_query}", encoded=True)
 
 
-def _client(call: Call, target: Target) -> aiohttp.ClientSession:
+def _client(call: Call, target: ProxyTarget) -> aiohttp.ClientSession:
     import aiohttp
 
-    from danlu.dialing import Dialer
+    from danlu.net.dialer import Dialer
 
     async def dial(_host: str, port: int) -> socket.socket:
         return await call.server.connect(target.addresses, port, target.pod_uid)
@@ -248,7 +240,7 @@ def _client(call: Call, target: Target) -> aiohttp.ClientSession:
     )
 
 
-def _unreached(target: Target, error: Exception) -> ServiceUnavailable:
+def _unreached(target: ProxyTarget, error: Exception) -> ServiceUnavailable:
     import aiohttp
 
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -267,7 +259,7 @@ def _request_headers(call: Call, prefix: str) -> dict[str, str]:
     return headers
 
 
-async def _ask(call: Call, target: Target, path: str) -> tuple[aiohttp.ClientResponse, aiohttp.ClientSession]:
+async def _ask(call: Call, target: ProxyTarget, path: str) -> tuple[aiohttp.ClientResponse, aiohttp.ClientSession]:
     import aiohttp
 
     prefix = call.target.before
@@ -290,7 +282,7 @@ async def _ask(call: Call, target: Target, path: str) -> tuple[aiohttp.ClientRes
         raise
 
 
-def _answer_headers(answer: aiohttp.ClientResponse, prefix: str, target: Target) -> dict[str, str]:
+def _answer_headers(answer: aiohttp.ClientResponse, prefix: str, target: ProxyTarget) -> dict[str, str]:
     headers: dict[str, str] = {}
     cookies = 0
     for name, value in answer.headers.items():
@@ -308,7 +300,7 @@ def _answer_headers(answer: aiohttp.ClientResponse, prefix: str, target: Target)
     return headers
 
 
-def _moved(location: str, prefix: str, target: Target) -> str:
+def _moved(location: str, prefix: str, target: ProxyTarget) -> str:
     """A redirect within the program stays behind the proxy's path."""
     parts = urlsplit(location)
     if parts.netloc and (parts.hostname not in target.addresses or parts.port != target.port):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from danlu.embedded.apiserver import decoding, encoding, options, patching, writing
+from danlu.embedded.apiserver import answerencoder, bodydecoder, patchhandler, writehandler, writeoptions
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import ScalePaths, ServedKind
 from danlu.embedded.storage import Stored
@@ -41,7 +41,7 @@ async def handle(call: Call) -> Response:
     stored = call.server.store.latest(served.key, call.namespace, call.name)
     if stored is None:
         raise NotFound.of(served.kind.plural, call.name, served.kind.group)
-    obj = encoding.object_of(served, stored)
+    obj = answerencoder.object_of(served, stored)
     scale = scale_of(obj, served.scale)
     if served.custom and call.method != "PUT" and objects.get(obj, served.scale.spec_replicas) is None:
         path = f".{served.scale.spec_replicas}"
@@ -51,10 +51,10 @@ async def handle(call: Call) -> Response:
     if call.method not in ("PUT", "PATCH"):
         raise MethodNotAllowed()
     wanted = _wanted(call, served, scale)
-    writing.match_name(call, wanted["metadata"])
+    writehandler.match_name(call, wanted["metadata"])
     sent = wanted["metadata"].get("resourceVersion") or ""
     if sent:
-        writing.check_version(served, call.name, sent, obj["metadata"]["resourceVersion"])
+        writehandler.check_version(served, call.name, sent, obj["metadata"]["resourceVersion"])
     replicas = (wanted.get("spec") or {}).get("replicas", 0)
     if replicas < 0 and served.custom:
         text = "should be a non-negative integer"
@@ -63,49 +63,49 @@ async def handle(call: Call) -> Response:
         error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise invalid_error(SCALE, call.name, [error])
     new = _scaled(call, served, obj, replicas)
-    applied = _patch_type(call, served) == patching.APPLY_PATCH
+    applied = _patch_type(call, served) == patchhandler.APPLY_PATCH
     try:
-        pending = await writing.update_object(call, served, new, obj, options.manager(call), applied)
-    except writing.Overtaken:
+        pending = await writehandler.update_object(call, served, new, obj, writeoptions.manager(call), applied)
+    except writehandler.StaleRead:
         raise Conflict.of_version(served.kind.plural, call.name, served.kind.group) from None
-    result = await writing.finish(pending, stored)
+    result = await writehandler.finish(pending, stored)
     return Response.json(
-        scale_of(encoding.object_of(served, result) if isinstance(result, Stored) else result, served.scale)
+        scale_of(answerencoder.object_of(served, result) if isinstance(result, Stored) else result, served.scale)
     )
 
 
 def _patch_type(call: Call, served: ServedKind) -> str:
-    return patching.patch_type(call, native=not served.custom) if call.method == "PATCH" else ""
+    return patchhandler.patch_type(call, native=not served.custom) if call.method == "PATCH" else ""
 
 
 def _wanted(call: Call, served: ServedKind, scale: Object) -> Object:
     schema = native("io.k8s.api.autoscaling.v1.Scale")
     kind = _patch_type(call, served)
     if not kind:
-        options.check(call, options.UPDATE)
-        return decoding.read_as(call, schema, SCALE)
-    patching.check_options(call, kind)
-    if kind == patching.APPLY_PATCH:
-        wanted = merge_patch(scale, decoding.read_applied(call))
+        writeoptions.check(call, writeoptions.UPDATE)
+        return bodydecoder.read_as(call, schema, SCALE)
+    patchhandler.check_options(call, kind)
+    if kind == patchhandler.APPLY_PATCH:
+        wanted = merge_patch(scale, bodydecoder.read_applied(call))
     else:
-        body = patching.patch_body(call, kind)
+        body = patchhandler.patch_body(call, kind)
         # A Scale has no lists: strategic and merge patches are the same.
-        wanted = json_patch(scale, body) if kind == patching.JSON_PATCH else merge_patch(scale, body)
+        wanted = json_patch(scale, body) if kind == patchhandler.JSON_PATCH else merge_patch(scale, body)
     if not isinstance(wanted, dict):
         raise BadRequest("a Scale is expected")
-    return decoding.fit_patched(call, schema, SCALE, wanted)
+    return bodydecoder.fit_patched(call, schema, SCALE, wanted)
 
 
 def _scaled(call: Call, served: ServedKind, obj: Object, replicas: int) -> Object:
     """The object with another number of replicas; where that is applied, with its new owner, or a conflict."""
     assert served.scale is not None
-    if _patch_type(call, served) != patching.APPLY_PATCH:
+    if _patch_type(call, served) != patchhandler.APPLY_PATCH:
         new: Object = objects.copy(obj)
         objects.put(new, served.scale.spec_replicas, replicas)
         return new
     kind = served.kind
     applied: Object = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": call.name}}
     objects.put(applied, served.scale.spec_replicas, replicas)
-    by, force = options.manager(call), call.query.flag("force")
+    by, force = writeoptions.manager(call), call.query.flag("force")
     schema, now = served.schema(), clock.now_rfc3339()
     return apply(obj, applied, by, force, schema, kind.api_version, now, call.subresource)

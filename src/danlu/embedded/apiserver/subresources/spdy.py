@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Awaitable, Callable
 
-from danlu.embedded.apiserver.subresources.streaming import ByteQueue
+from danlu.embedded.apiserver.subresources.nodestreams import ByteQueue
 
 VERSION = 3
 SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS, PING, GOAWAY, HEADERS, WINDOW_UPDATE = 1, 2, 3, 4, 6, 7, 8, 9

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from danlu.embedded.apiserver.auth.tokens import ServiceAccountTokens
-from danlu.embedded.apiserver.decoding import read_as
+from danlu.embedded.apiserver.bodydecoder import read_as
 from danlu.embedded.apiserver.request import Call, Response
 from danlu.embedded.apiserver.served import Subresource
 from danlu.errors import BadRequest, Conflict, MethodNotAllowed, NotFound

@@ -7,15 +7,15 @@ from datetime import datetime
 
 from danlu import errors
 from danlu.client.informer import MODIFIED
-from danlu.embedded.controllers import pods as states
+from danlu.embedded.controllers._shared import podcontrol as states
+from danlu.embedded.controllers._shared.history import DAEMON_SET_HASH, History, Revisions
+from danlu.embedded.controllers._shared.podcontrol import PodControl
 from danlu.embedded.controllers.daemonset import eligibility
-from danlu.embedded.controllers.history import DAEMON_SET_HASH, History, Revisions
-from danlu.embedded.controllers.pods import PodControl
 from danlu.meta import objects
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CONTROLLER_REVISION, DAEMON_SET, NODE
 from danlu.runtime import Controller, Manager, Outcome, Request
-from danlu.runtime.applying import write_status
+from danlu.runtime.outcomewriter import write_status
 
 MOST_PODS_PER_SYNC = 250
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"

@@ -7,14 +7,14 @@ from datetime import datetime
 
 from danlu import errors
 from danlu.client.informer import DELETED
-from danlu.embedded.controllers import pods as states
+from danlu.embedded.controllers._shared import podcontrol as states
 from danlu.embedded.controllers.deployment import revisions, rollout
 from danlu.meta import conditions, objects, owners
 from danlu.meta.clock import rfc3339
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import DEPLOYMENT, POD, REPLICA_SET
 from danlu.runtime import Controller, Manager, Outcome, Request
-from danlu.runtime.applying import write_status
+from danlu.runtime.outcomewriter import write_status
 
 
 def make(manager: Manager) -> Controller:
@@ -46,6 +46,7 @@ class DeploymentController:
         self.recorder = manager.recorder("deployment-controller")
         self.deployments = manager.informer(DEPLOYMENT)
         self.replica_sets = states.index_by_owner(manager.informer(REPLICA_SET))
+        self._claims = states.ChildClaims(self.client, self.replica_sets, DEPLOYMENT)
         self.pods = states.index_by_owner(manager.informer(POD))
 
     async def reconcile(self, request: Request) -> Outcome | None:
@@ -57,7 +58,7 @@ class DeploymentController:
             self.recorder.warning(deployment, "SelectingAll", text)
             return None
         selector = states.selector_of(deployment)
-        owned = await states.claim(self.client, self.replica_sets, DEPLOYMENT, deployment, selector)
+        owned = await states.claim(self._claims, deployment, selector)
         return await _Sync(self, deployment, owned, self.clock()).run()
 
 

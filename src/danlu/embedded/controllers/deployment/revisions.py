@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from danlu.embedded.controllers.hashes import short_hash
+from danlu.embedded.controllers._shared.hashes import short_hash
 from danlu.meta import objects
 from danlu.meta.integers import decimal
 from danlu.meta.kind import Object

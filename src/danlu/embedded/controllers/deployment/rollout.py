@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from danlu.embedded.controllers._shared.podcontrol import share
 from danlu.embedded.controllers.deployment import revisions
-from danlu.embedded.controllers.pods import share
 from danlu.meta import conditions
 from danlu.meta.clock import later, parse_time
 from danlu.meta.kind import Object

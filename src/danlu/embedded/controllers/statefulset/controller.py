@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from danlu import errors
-from danlu.embedded.controllers import pods as states
-from danlu.embedded.controllers.history import STATEFUL_SET_HASH, History, Revisions, template_of
+from danlu.embedded.controllers._shared import podcontrol as states
+from danlu.embedded.controllers._shared.history import STATEFUL_SET_HASH, History, Revisions, template_of
 from danlu.embedded.controllers.statefulset import identity
 from danlu.meta import objects
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import CONTROLLER_REVISION, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET
 from danlu.runtime import Controller, Manager, Outcome, Request
-from danlu.runtime.applying import write_status
+from danlu.runtime.outcomewriter import write_status
 
 
 def make(manager: Manager) -> Controller:
@@ -41,9 +41,7 @@ class StatefulSetController:
             return None
         selector = states.selector_of(stateful_set)
         pods = await states.claim(
-            self.client,
-            self.pods,
-            STATEFUL_SET,
+            states.ChildClaims(self.client, self.pods, STATEFUL_SET),
             stateful_set,
             selector,
             can_adopt=lambda pod: identity.is_member(stateful_set, pod),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from danlu.embedded.controllers import pods as states
+from danlu.embedded.controllers._shared import podcontrol as states
 from danlu.meta import objects, owners
 from danlu.meta.integers import decimal
 from danlu.meta.kind import Kind, Object

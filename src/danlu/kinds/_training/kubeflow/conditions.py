@@ -4,15 +4,17 @@
 - Running and Restarting take each other's place. The end turns Running to "False" and leaves it in the list.
 - After Failed nothing more is added.
 
-`Blocked` is ours: something keeps the job from running. It stands first, so that STATE says what it always said, and is
-there only as long as it is true.
+`Blocked` is ours: something keeps the job from running. So is `ImageSubstituted`: it runs in another image than its
+own. They stand first, so that STATE says what it always said, and are there only as long as they are true.
 """
 
 from __future__ import annotations
 
+from danlu.diagnose.contract import SUBSTITUTED
 from danlu.kinds._training.trouble import Trouble
 from danlu.meta import conditions
 from danlu.meta.kind import Object
+from danlu.meta.said import CAUSES, carried
 
 CREATED, RUNNING, RESTARTING, SUSPENDED = "Created", "Running", "Restarting", "Suspended"
 SUCCEEDED, FAILED, BLOCKED = "Succeeded", "Failed", "Blocked"
@@ -26,6 +28,9 @@ class JobConditions:
 
     def is_true(self, type: str) -> bool:
         return conditions.is_true(self.items, type)
+
+    def has(self, type: str) -> bool:
+        return conditions.get(self.items, type) is not None
 
     @property
     def finished(self) -> bool:
@@ -45,6 +50,7 @@ class JobConditions:
             "message": message,
             "lastUpdateTime": self._now,
             "lastTransitionTime": since,
+            **_causes(message),
         }
         replaced = {RUNNING: RESTARTING, RESTARTING: RUNNING}.get(type)
         self.items = [one for one in self.items if one["type"] not in (type, replaced)]
@@ -54,6 +60,18 @@ class JobConditions:
                     one.update(status="False", lastUpdateTime=self._now, lastTransitionTime=self._now)
         self.items.append(added)
         return True
+
+    def note_images(self, message: str) -> bool:
+        """Whether `ImageSubstituted` says something now that it did not say before; "": it goes."""
+        found = conditions.get(self.items, SUBSTITUTED)
+        if found is not None and found.get("message") == message:
+            return False
+        self.items = [one for one in self.items if one["type"] != SUBSTITUTED]
+        if message:
+            told = {"type": SUBSTITUTED, "status": "True", "reason": SUBSTITUTED, "message": message}
+            since = {"lastUpdateTime": self._now, "lastTransitionTime": self._now}
+            self.items.insert(0, {**told, **since, **_causes(message)})
+        return bool(message)
 
     def block(self, trouble: Trouble | None) -> bool:
         """Whether there is a reason now that was not there before."""
@@ -72,6 +90,12 @@ class JobConditions:
                 "message": trouble.message,
                 "lastUpdateTime": found["lastUpdateTime"] if unchanged and found else self._now,
                 "lastTransitionTime": found["lastTransitionTime"] if found else self._now,
+                **_causes(trouble.message),
             },
         )
         return not same
+
+
+def _causes(message: str) -> Object:
+    found = carried(message)
+    return {CAUSES: found} if found else {}

@@ -11,8 +11,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from danlu.diagnose import stated
+from danlu.diagnose.contract import SUBSTITUTED
 from danlu.kinds._training.job import MOST_REPLICAS
-from danlu.kinds.crd import LARGEST_INT32, PodTemplate, Quantities, stored_default
+from danlu.kinds.crd import LARGEST_INT32, FreeForm, PodTemplate, Quantities, stored_default
 from danlu.kinds.platform import PrinterColumn, Rule
 
 RestartPolicy = Literal["Always", "OnFailure", "Never", "ExitCode"]
@@ -97,6 +99,9 @@ class JobCondition(msgspec.Struct, omit_defaults=True):
     message: str | None = None
     lastUpdateTime: str | None = None
     lastTransitionTime: str | None = None
+    causes: (
+        Annotated[list[FreeForm], Meta(description="The message for programs: each with code and params.")] | None
+    ) = None
 
 
 class ReplicaStatus(msgspec.Struct, omit_defaults=True):
@@ -117,6 +122,7 @@ class JobStatus(msgspec.Struct, omit_defaults=True):
 COLUMNS = (
     PrinterColumn("State", ".status.conditions[-1:].type"),
     PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
+    PrinterColumn("Note", f".status.conditions[?(@.type=='{SUBSTITUTED}')].message", priority=1),
 )
 
 DNS_1035 = (
@@ -153,7 +159,7 @@ def rules(field: str, container: str, most: int = MOST_REPLICAS) -> tuple[Rule, 
         Rule("self.size() > 0", "must name at least one role", at=f"spec.{field}", reason="FieldValueRequired"),
         Rule(
             f"self.map(role, self[role].?replicas.orValue(1)).sum() <= {most}",
-            f"the replicas of all roles together must be less than or equal to {most}",
+            stated("DL-TOO-MANY-REPLICAS", most=most),
             at=f"spec.{field}",
         ),
         Rule(

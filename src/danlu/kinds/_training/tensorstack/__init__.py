@@ -1,1 +1,1 @@
-"""Jobs of batch.tensorstack.dev: `flavour` reads their spec, `pods` makes pods, `machine` decides, `report` tells."""
+"""Jobs of batch.tensorstack.dev: `dialect` reads their spec, `trainingpods` finishes pods, `report` writes `status`."""

@@ -1,159 +1,192 @@
-"""A TensorStack job's status: what is told of its pods, in TensorStack's words. Pure."""
+"""What is told of a TensorStack job: phase, conditions, every replica's state, events."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
-from danlu.kinds._training.job import Job
-from danlu.kinds._training.replicas import MISSING, ReplicaState
+from danlu.diagnose.cause import Cause, stated
+from danlu.diagnose.contract import SUBSTITUTED
+from danlu.kinds._served.tensorboardspec import TENSORBOARD
+from danlu.kinds._training import replicas, trouble
+from danlu.kinds._training.reconciliation import JobReconciliation
+from danlu.kinds._training.replicas import ReplicaState
+from danlu.kinds._training.report import DEADLINE, Failure, Progress, Report
+from danlu.kinds._training.tensorstack import status
+from danlu.kinds._training.tensorstack.status import JobConditions
 from danlu.meta import conditions
-from danlu.meta.kind import Object
-
-PENDING, RUNNING, PAUSED, RESUMING = "Pending", "Running", "Paused", "Resuming"
-SUCCEEDED, FAILED = "Succeeded", "Failed"
-
-INITIALIZED = "The job has been initialized successfully."
-ALL_WELL = "All pods are running normally or have completed successfully."
-STILL_RUNNING = "The job is still running."
-DONE = "The job has finished successfully."
-
-COUNTS = ("creating", "pending", "running", "succeeded", "failed", "unknown", "deleted")
+from danlu.meta.said import Said
+from danlu.runtime.reconcile import COUNTS_DELAY_S, CreatedNote
 
 
-def tasks(job: Job, states: Sequence[ReplicaState], before: Sequence[Object], *, ended: bool) -> list[Object]:
-    """`ended`: pods that are not there are gone for good, not still to come. What was known of those is kept."""
-    known = {one["name"]: one for task in before for one in task.get("replicas") or ()}
-    counted = {task["type"]: int(task.get("restartCount") or 0) for task in before}
-    found = []
-    for role in job.roles:
-        mine = [state for state in states if state.replica.role.name == role.name]
-        found.append(
-            {
-                "type": role.name,
-                # The count lies in the services, which go at the end.
-                "restartCount": max(sum(state.replaced for state in mine), counted.get(role.name, 0)),
-                "replicas": [_replica(state, known.get(state.name) or {}, ended) for state in mine],
-            }
-        )
-    return found
+class TensorStackReport(Report):
+    refused_reason = "FailedCreate"
 
+    def __init__(self, reconciliation: JobReconciliation) -> None:
+        super().__init__(reconciliation)
+        self.job, self.status, self.before = reconciliation.job, reconciliation.status, reconciliation.before
+        self.conditions = JobConditions(reconciliation.status.get("conditions"), reconciliation.stamp)
 
-def aggregate(told: Sequence[Object]) -> Object:
-    counts = dict.fromkeys(COUNTS, 0)
-    for task in told:
-        for replica in task["replicas"]:
-            counts[replica["phase"].lower()] += 1
-    return counts
+    @property
+    def is_over(self) -> bool:
+        return self.conditions.is_true("Completed")
 
+    @property
+    def is_suspended(self) -> bool:
+        return self.conditions.is_true("Paused")
 
-def _replica(state: ReplicaState, before: Object, ended: bool) -> Object:
-    found: Object = {"name": state.name}
-    if state.pod is None:
-        if before.get("uid"):
-            found["uid"] = before["uid"]
-        found["phase"] = "Deleted" if ended else "Creating"
-        if before.get("containers") and ended:
-            found["containers"] = before["containers"]
-        return found
-    found["uid"] = state.pod["metadata"]["uid"]
-    found["phase"] = pod_phase(state.pod)
-    containers = [_container(one) for one in (state.pod.get("status") or {}).get("containerStatuses") or ()]
-    if containers:
-        found["containers"] = containers
-    return found
+    def begin(self) -> None:
+        if not self.before:
+            self.reconciliation.tell(
+                "Normal", "Created", stated("DL-SERVED-CREATED", word=self.job.kind.kind, name=self.job.name)
+            )
 
+    def images_replaced(self, message: str) -> None:
+        if not message:
+            conditions.remove(self.conditions.items, SUBSTITUTED)
+        elif self.conditions.set(SUBSTITUTED, True, SUBSTITUTED, message):
+            self.reconciliation.tell("Warning", SUBSTITUTED, message)
 
-def pod_phase(pod: Object) -> str:
-    phase = (pod.get("status") or {}).get("phase") or "Pending"
-    return "Creating" if phase == "Pending" and not pod["spec"].get("nodeName") else str(phase)
+    def resumed(self) -> None:
+        text = stated("DL-JOB-UNPAUSED")
+        self.conditions.set("Paused", False, "Resumed", text)
+        self.reconciliation.tell("Normal", "Resumed", text)
 
+    def suspended(self) -> None:
+        self.status["phase"] = status.PAUSED
+        text = stated("DL-JOB-PAUSED")
+        if not self.conditions.is_true("Paused"):
+            self.reconciliation.tell("Normal", "Paused", text)
+        self.conditions.set("Paused", True, "Paused", text)
+        self.conditions.set("Running", False, "Paused", text)
+        self.conditions.set("Completed", False, "NotFinished", text)
 
-def _container(status: Object) -> Object:
-    state = status.get("state") or {}
-    for key, word in (("terminated", "Terminated"), ("running", "Running"), ("waiting", "Waiting")):
-        if key in state:
-            found: Object = {"name": status["name"], "state": word}
-            if key == "terminated":
-                found["exitCode"] = state[key].get("exitCode", 0)
-            return found
-    return {"name": status["name"], "state": "Unknown"}
+    # -- going on
 
+    def goes_on(self, progress: Progress) -> None:
+        self.status["phase"] = self._phase()
+        found = progress.trouble
+        waiting = self._waiting(progress)
+        failure = _lost(progress.lost)
+        was = self.conditions.is_true("Initialized")
+        told = [one.get("message") for one in self.conditions.items]
+        is_new = found is not None and not found.is_told(self.conditions.items)
+        self.conditions.go_on(self.reconciliation.states, waiting, failure)
+        if self.conditions.is_true("Initialized") and not was:
+            self.reconciliation.tell("Normal", "Start", status.INITIALIZED)
+        if found and is_new and not self.reconciliation.observed.refused:
+            self.reconciliation.tell("Warning", found.reason, found.message)
+        if failure and failure not in told:
+            self.reconciliation.tell("Warning", "ErrorInPod", failure)
 
-def said(status: Object) -> tuple[object, ...]:
-    """What people wait for to change; the rest are numbers."""
-    found = status.get("conditions") or ()
-    return (status.get("phase"), *((one.get("type"), one.get("status"), one.get("reason")) for one in found))
+    def _phase(self) -> str:
+        if any(state.phase in (replicas.RUNNING, replicas.SUCCEEDED) for state in self.reconciliation.states):
+            return status.RUNNING
+        resumes = self.before.get("phase") in (status.PAUSED, status.RESUMING)
+        return status.RESUMING if resumes else status.PENDING
 
+    def _waiting(self, progress: Progress) -> tuple[str, str] | None:
+        if progress.trouble is not None:
+            return progress.trouble.reason, progress.trouble.message
+        if progress.again:
+            names = ", ".join(_error_in_pod(state) for state in progress.again)
+            cause = Cause("DL-REPLICAS-AGAIN", {"pods": ", ".join(state.name for state in progress.again)})
+            return "Restarting", trouble.with_causes(f"Replicas are restarted: {names}", [cause])
+        states = self.reconciliation.states
+        running = sum(state.phase in (replicas.RUNNING, *replicas.FINISHED) for state in states)
+        if running < len(states):
+            return "Pending", stated("DL-JOB-PODS-RUN", running=running, all=len(states))
+        return None
 
-def tensorboard(child: Object | None, name: str) -> Object:
-    """The DependentStatus of the job's TensorBoard."""
-    if child is None:
-        note = f"TensorBoard {name} is being created"
-        return {
-            "name": name,
-            "ready": False,
-            "reason": "DependentCreating",
-            "action": "Create",
-            "note": note,
-            "type": "Normal",
-        }
-    meta = child["metadata"]
-    told = conditions.get((child.get("status") or {}).get("conditions"), "Ready") or {}
-    ready = told.get("status") == "True"
-    quiet = told.get("reason") in (None, "Creating", "Starting", "Suspended")
-    return {
-        "name": name,
-        "dependent": {
-            "apiVersion": child["apiVersion"],
-            "kind": child["kind"],
-            "name": meta["name"],
-            "namespace": meta["namespace"],
-            "uid": meta["uid"],
-        },
-        "ready": ready,
-        "reason": "DependentReady" if ready else "DependentNotReady",
-        "action": "NOP",
-        "note": told.get("message") or "",
-        "type": "Normal" if ready or quiet else "Warning",
-    }
+    # -- single children
 
+    @cached_property
+    def _known(self) -> set[str]:
+        """Replicas that have had a pod."""
+        tasks = self.before.get("tasks") or ()
+        return {one["name"] for task in tasks for one in task.get("replicas") or () if one.get("uid")}
 
-class JobConditions:
-    """All of them are always told; times move when the status does."""
+    def made(self, state: ReplicaState) -> CreatedNote:
+        if state.replaced:
+            return CreatedNote("RestartReplica", "DL-REPLICA-RETRIED", (("restarts", state.replaced),))
+        return CreatedNote("NewReplica", "DL-REPLICA-RECREATED" if state.name in self._known else "DL-REPLICA-CREATED")
 
-    def __init__(self, present: Sequence[Object] | None, stamp: str) -> None:
-        self.items = [dict(one) for one in present or ()]
-        self._stamp = stamp
+    def restarted(self, state: ReplicaState) -> None:
+        """With why, and the last lines of its log: they go with the pod."""
+        if state.phase == replicas.SUCCEEDED:
+            self.reconciliation.tell("Normal", "Ended", stated("DL-ENDED-AGAIN", pod=state.name))
+            return
+        head = stated("DL-REPLICA-RESTARTED", why=_error_in_pod(state))
+        self.reconciliation.tell("Warning", "ErrorInPod", self._explained(head, state))
 
-    def set(self, type: str, status: bool, reason: str, message: str) -> bool:
-        return conditions.set(self.items, type, "True" if status else "False", reason, message, self._stamp)
+    def rejected(self, state: ReplicaState) -> None:
+        found = (state.pod or {}).get("status") or {}
+        why = found.get("message") or found.get("reason")
+        text = f"Pod[{state.name}] was not run by its node: {why}"
+        cause = Cause("DL-POD-REFUSED", {"pod": state.name, "message": why})
+        self.reconciliation.tell("Warning", found.get("reason") or "Rejected", trouble.with_causes(text, [cause]))
 
-    def is_true(self, type: str) -> bool:
-        return conditions.is_true(self.items, type)
+    # -- the end
 
-    def has(self, type: str) -> bool:
-        return conditions.get(self.items, type) is not None
+    def succeeded(self, text: str) -> None:
+        self.status["phase"] = status.SUCCEEDED
+        self.conditions.succeed()
+        self.reconciliation.tell("Normal", status.SUCCEEDED, text)
 
-    def succeed(self) -> None:
-        self.set("Running", False, SUCCEEDED, DONE)
-        self.set("Failed", False, SUCCEEDED, DONE)
-        self.set("Completed", True, SUCCEEDED, DONE)
-        self.set("ReplicaFailure", False, "Finished", DONE)
+    def failed(self, failure: Failure) -> None:
+        message = self._why(failure)
+        self.status["phase"] = status.FAILED
+        self.conditions.fail(message)
+        if failure.dead:
+            self.conditions.set("ReplicaFailure", True, "ErrorInPod", _error_in_pod(failure.dead[0]))
+        self.reconciliation.tell("Warning", status.FAILED, message)
 
-    def fail(self, message: str) -> None:
-        self.set("Running", False, FAILED, message)
-        self.set("Failed", True, FAILED, message)
-        self.set("Completed", True, FAILED, message)
+    def _why(self, failure: Failure) -> Said:
+        if failure.cause == DEADLINE:
+            late = Cause("DL-DEADLINE", {"limit": self.job.policy.deadline_s})
+            head = self._failed(stated("DL-JOB-OVERRAN", limit=self.job.policy.deadline_s))
+            return trouble.with_causes(f"{head}; {late.remedy()}", [late])
+        state = failure.dead[0]
+        if state.exit_code is not None:
+            why = stated("DL-REPLICA-ENDED", pod=state.name, exit_code=state.exit_code)
+            return self._explained(self._failed(why), state)
+        found = (state.pod or {}).get("status") or {}
+        told = ": ".join(filter(None, (found.get("reason"), found.get("message"))))
+        return self._explained(self._failed(stated("DL-REPLICA-GONE", pod=state.name, message=told)), state)
 
-    def go_on(self, states: Sequence[ReplicaState], waiting: tuple[str, str] | None, failure: str) -> None:
-        """`waiting`: reason and message of what is not running yet; `failure`: what is known of pods that failed."""
-        if not any(state.phase == MISSING for state in states):
-            self.set("Initialized", True, "-", INITIALIZED)
-        if failure:
-            self.set("Running", False, "ErrorInPod", failure)
-            self.set("ReplicaFailure", True, "ErrorInPod", failure)
+    def _failed(self, why: str) -> Said:
+        return stated("DL-JOB-FAILED", kind=self.job.kind.kind, name=self.job.name, why=why)
+
+    def _explained(self, head: Said, dead: ReplicaState) -> Said:
+        return trouble.explained(head, [], [dead], self.reconciliation.container(dead.replica.role))
+
+    # -- status
+
+    def write(self) -> None:
+        ended = self.is_over or self.job.policy.suspend
+        told = status.tasks(self.job, self.reconciliation.states, self.before.get("tasks") or (), ended=ended)
+        self.status["tasks"] = told
+        self.status["aggregate"] = status.aggregate(told)
+        self.status["backoffCount"] = sum(task["restartCount"] for task in told)
+        self.status["conditions"] = self.conditions.items
+        if self.job.spec.get("tensorboardSpec"):
+            name = self.job.prefix
+            self.status["tensorboard"] = status.tensorboard(self.reconciliation.observed.other(TENSORBOARD, name), name)
         else:
-            reason, message = waiting or ("-", ALL_WELL)
-            self.set("Running", waiting is None, reason, message)
-            self.set("ReplicaFailure", False, reason, message)
-        self.set("Completed", False, "NotFinished", STILL_RUNNING)
+            self.status.pop("tensorboard", None)
+        outcome = self.reconciliation.outcome
+        outcome.status = self.status
+        if not outcome.events and status.said(self.status) == status.said(self.before):
+            outcome.status_delay_s = COUNTS_DELAY_S
+
+
+def _lost(states: Sequence[ReplicaState]) -> str:
+    text = "; ".join(_error_in_pod(state) for state in states)
+    told = [{"pod": one.name, **({"exit_code": one.exit_code} if one.exit_code is not None else {})} for one in states]
+    return trouble.with_causes(text, [Cause("DL-REPLICA-LOST", one) for one in told])
+
+
+def _error_in_pod(state: ReplicaState) -> Said:
+    if state.exit_code is None:
+        return stated("DL-REPLICA-FAILED", pod=state.name)
+    return stated("DL-REPLICA-EXITED", pod=state.name, exit_code=state.exit_code)

@@ -10,10 +10,12 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from danlu.diagnose import stated
+from danlu.diagnose.contract import SUBSTITUTED
 from danlu.kinds._served import tensorboardspec
 from danlu.kinds._served.schedulerspec import Scheduler
 from danlu.kinds._training.job import MOST_REPLICAS
-from danlu.kinds.crd import LARGEST_INT32, Condition, PodTemplate
+from danlu.kinds.crd import LARGEST_INT32, Condition, FreeForm, PodTemplate
 from danlu.kinds.platform import PrinterColumn, Rule
 
 TYPE = "^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$"
@@ -157,6 +159,9 @@ class DependentStatus(msgspec.Struct, omit_defaults=True):
     action: str | None = None
     note: str | None = None
     type: Annotated[str, Meta(description="Normal or Warning.")] | None = None
+    causes: Annotated[list[FreeForm], Meta(description="The note for programs: each with code and params.")] | None = (
+        None
+    )
 
 
 class TrainingJobStatus(msgspec.Struct, omit_defaults=True):
@@ -179,36 +184,36 @@ COLUMNS = (
     PrinterColumn("Failed", ".status.aggregate.failed", "integer", priority=1),
     PrinterColumn("Restarts", ".status.backoffCount", "integer"),
     PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
+    PrinterColumn("Note", f".status.conditions[?(@.type=='{SUBSTITUTED}')].message", priority=1),
 )
 
 EACH = "spec.replicaSpecs.[]"
 NAME = "self.metadata.name"
-RESUME_SPECS_ARE_FIXED = "resumeSpecs cannot be changed once the job exists"
+RESUME_SPECS_ARE_FIXED = stated("DL-RESUME-FIXED")
 
 
 def total_rule(most: int) -> Rule:
     return Rule(
         f"self.replicaSpecs.map(r, r.?replicas.orValue(1)).sum() <= {most}",
-        f"the replicas of all types together must be less than or equal to {most}",
+        stated("DL-TOO-MANY-REPLICAS", most=most),
     )
 
 
 RULES = (
     Rule(
         f"{NAME}.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-        "a job's name is part of host names: lower case letters, digits and '-', beginning with a letter and ending "
-        "with a letter or digit",
+        stated("DL-NAME-HOST"),
         at="",
     ),
     Rule(
         f"self.spec.replicaSpecs.all(r, {NAME}.size() + r.type.size() + 8 + "
         "string(r.?replicas.orValue(1)).size() <= 63)",
-        "the job's name is too long: the names of its pods, <job>-<5 digits>-<type>-<index>, may have 63 characters",
+        stated("DL-NAME-LONG"),
         at="",
     ),
     Rule(
         "self.replicaSpecs.all(a, self.replicaSpecs.exists_one(b, b.type == a.type))",
-        "replicaSpecs names a type twice: each type may stand there once",
+        stated("DL-TYPE-TWICE"),
     ),
     Rule(
         "has(self.template.spec)",

@@ -3,15 +3,17 @@ import { Alert, Button, Space, Spin } from 'antd'
 import { useState } from 'react'
 import { useSession } from '../../../frame/session'
 import { useWords } from '../../../i18n'
-import { createObject, deleteObject, field, KINDS, messageOf, useList, type KubeObject } from '../../../kube'
-import { useEvents } from '../../../ui/Events'
+import { createObject, deleteObject, field, KINDS, useList, type KubeObject } from '../../../kube'
+import { useEvents } from '../../../ui/object/Events'
 import { WhyBox } from '../../../ui/WhyBox'
+import { useSaid } from '../../../why/useSaid'
 import { explorerOf, explorerPod, hasEnded, placeOf } from './explorer'
 import { Folder } from './Folder'
 import { words } from './words'
 
 export default function Files({ claim }: { claim: KubeObject }) {
   const w = useWords(words)
+  const said = useSaid()
   const { session } = useSession()
   const namespace = claim.metadata.namespace ?? ''
   const pods = useList(KINDS.Pod, { namespace })
@@ -24,7 +26,7 @@ export default function Files({ claim }: { claim: KubeObject }) {
     try {
       await work()
     } catch (error) {
-      setProblem(messageOf(error))
+      setProblem(said.error(error))
     } finally {
       setBusy(false)
     }

@@ -4,10 +4,11 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Alert, App, Breadcrumb, Button, Input, Progress } from 'antd'
 import { useRef, useState, type ReactNode } from 'react'
 import { useWords } from '../../../i18n'
-import { bytes, listFolder, makeFolder, messageOf, moveEntry, readFile, readFolder, removeEntry, writeFile, type Entry, type KubeObject, type Place } from '../../../kube'
-import { DataTable } from '../../../ui/DataTable'
-import { Dialog } from '../../../ui/Dialog'
+import { bytes, listFolder, makeFolder, moveEntry, readFile, readFolder, removeEntry, writeFile, type Entry, type KubeObject, type Place } from '../../../kube'
+import { DataTable } from '../../../ui/table/DataTable'
+import { Dialog } from '../../../ui/popup/Dialog'
 import { Moment } from '../../../ui/Time'
+import { useSaid } from '../../../why/useSaid'
 import { crumbsOf, join, previewOf, ROOT } from './explorer'
 import { Preview } from './Preview'
 import { words } from './words'
@@ -18,6 +19,7 @@ export function Folder({ place, claim, extra }: { place: Place; claim: KubeObjec
   const w = useWords(words)
   const { modal, message, notification } = App.useApp()
   const queries = useQueryClient()
+  const said = useSaid()
   const [folder, setFolder] = useState(ROOT)
   const [shown, setShown] = useState<Entry>()
   const [naming, setNaming] = useState<{ title: string; first: string; done: (name: string) => Promise<unknown> }>()
@@ -32,7 +34,7 @@ export function Folder({ place, claim, extra }: { place: Place; claim: KubeObjec
       await work()
       await reload()
     } catch (error) {
-      notification.error({ message: w('failed', { message: messageOf(error) }) })
+      notification.error({ message: w('failed', { message: said.error(error) }) })
     }
   }
   const send = async (files: readonly File[]): Promise<void> => {
@@ -99,7 +101,7 @@ export function Folder({ place, claim, extra }: { place: Place; claim: KubeObjec
           <Progress percent={upload.percent} showInfo={false} size="small" />
         </div>
       )}
-      {listed.error && <Alert type="error" showIcon message={w('failed', { message: messageOf(listed.error) })} />}
+      {listed.error && <Alert type="error" showIcon message={w('failed', { message: said.error(listed.error) })} />}
       <div
         onDragOver={(event) => event.preventDefault()}
         onDrop={(event) => {

@@ -4,9 +4,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import { Link } from 'react-router-dom'
 import { useWords } from '../../../i18n'
-import { bytes, messageOf, readFile, type Entry, type Place } from '../../../kube'
-import { Chart } from '../../../ui/Chart'
-import { Dialog } from '../../../ui/Dialog'
+import { bytes, readFile, type Entry, type Place } from '../../../kube'
+import { Chart } from '../../../ui/usage/Chart'
+import { Dialog } from '../../../ui/popup/Dialog'
+import { useSaid } from '../../../why/useSaid'
 import { imageType, previewOf, textOf } from './explorer'
 import { scalarsIn, type Scalars } from './tfevents'
 import { words } from './words'
@@ -16,6 +17,7 @@ const MOST_WHOLE = 20 * 1024 * 1024
 
 export function Preview({ place, path, entry, boardLink, onDownload, onClose }: { place: Place; path: string; entry: Entry; boardLink: string; onDownload: () => void; onClose: () => void }) {
   const w = useWords(words)
+  const said = useSaid()
   const preview = previewOf(entry.name)
   const tooLarge = preview !== 'text' && entry.size > MOST_WHOLE
   const content = useQuery({
@@ -43,7 +45,7 @@ export function Preview({ place, path, entry, boardLink, onDownload, onClose }: 
           <div className="loading" />
         </Spin>
       )}
-      {content.error && <Alert type="error" showIcon message={w('failed', { message: messageOf(content.error) })} />}
+      {content.error && <Alert type="error" showIcon message={w('failed', { message: said.error(content.error) })} />}
       {content.data && preview === 'image' && <Picture bytes={content.data} name={entry.name} />}
       {content.data && preview === 'events' && <Curves file={content.data} />}
       {content.data && preview === 'text' && <Text read={content.data} whole={entry.size} />}

@@ -1,0 +1,1 @@
+"""Commands about the danlu of this machine."""

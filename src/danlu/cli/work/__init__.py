@@ -1,0 +1,1 @@
+"""Commands for those who work on a cluster: the embedded one or any other."""

@@ -1,0 +1,1 @@
+"""/openapi/v2 and /openapi/v3: documents, their definitions and paths, and v2 as protobuf."""

@@ -1,0 +1,1 @@
+"""Kinds of `coordination.k8s.io`."""

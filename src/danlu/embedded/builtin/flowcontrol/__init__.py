@@ -1,0 +1,1 @@
+"""Kinds of `flowcontrol.apiserver.k8s.io`."""

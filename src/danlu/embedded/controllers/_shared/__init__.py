@@ -1,0 +1,1 @@
+"""What several controllers use: pods of an owner, revisions, the graph of owners."""

@@ -1,0 +1,68 @@
+"""What the node asks of images: given a name, what runs. Where they come from is the composition root's choice.
+
+`Cluster` is handed an `ImageSource`. Without one every name stands for the tools of this machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class ImageError(Exception):
+    """The image cannot be had: ErrImagePull with this message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What a container gets from its image."""
+
+    name: str
+    id: str
+    entrypoint: tuple[str, ...] = ()
+    cmd: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    workdir: str = "/"
+    files: Mapping[str, str] = field(default_factory=dict)  # target -> source, copied into the writable layer
+    folders: Mapping[str, str] = field(default_factory=dict)  # target -> folder of the machine, read-only
+    core_variables: tuple[str, ...] = ()  # told the whole cores of a cpu limit
+    known: bool = True  # its entrypoint and cmd are what they are
+    remedy: str = ""  # where nothing is known of it: what would change that
+    note: str = ""  # why something else than the image itself runs; "" when it does not
+
+
+class ImageSource(Protocol):
+    def prepare(self) -> None:
+        """Called once, before the first pod: what takes its time can be done now."""
+
+    def resolve(self, name: str) -> Image:
+        """Raises ImageError when it cannot be had."""
+        ...
+
+    def remove_unused(self) -> None:
+        """The disk runs short: files that belong to no image any more go. Blocks."""
+
+
+class MachineImages:
+    """Every image is this machine and nothing else."""
+
+    def prepare(self) -> None:
+        return None
+
+    def resolve(self, name: str) -> Image:
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        return Image(name, f"{repository(name)}@sha256:{digest}", env={"PATH": DEFAULT_PATH}, known=False)
+
+    def remove_unused(self) -> None:
+        return None
+
+
+def repository(name: str) -> str:
+    """Without tag and digest."""
+    name = name.partition("@")[0]
+    head, slash, last = name.rpartition("/")
+    return head + slash + last.partition(":")[0]

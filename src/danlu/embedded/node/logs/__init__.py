@@ -1,0 +1,1 @@
+"""What containers print: written by the shim, read by the node."""

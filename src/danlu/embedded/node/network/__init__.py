@@ -1,0 +1,1 @@
+"""Addresses, names, services, and whose socket it is that answers."""

@@ -1,0 +1,1 @@
+"""One pod: its worker, its containers' environment and launch, probes, status."""

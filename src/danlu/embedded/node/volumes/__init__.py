@@ -1,0 +1,1 @@
+"""Volumes as folders of this machine."""

@@ -1,0 +1,1 @@
+"""A throw-away kind: one pod that fires something."""
