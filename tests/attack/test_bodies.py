@@ -36,7 +36,7 @@ DEEP_YAML = {
     "aliases": "k0: &k0 [x]\n" + "".join(f"k{n}: &k{n} [*k{n - 1}]\n" for n in range(1, 20_000)),
     "merged": "k0: &k0 {a: b}\n" + "".join(f"k{n}: &k{n} {{<<: *k{n - 1}}}\n" for n in range(1, 20_000)),
 }
-PARSE = "import sys; from danlu.meta import manifests; manifests.load(sys.stdin.buffer.read())"
+PARSE = "import sys; from danlu.meta import yamlreader; yamlreader.load(sys.stdin.buffer.read())"
 
 
 # -- YAML

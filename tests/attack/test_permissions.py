@@ -93,8 +93,13 @@ for path in json.load(sys.stdin):
     attempt("remove", path, lambda: os.unlink(path))
     attempt("open up", path, lambda: os.chmod(path, 0o777))
     attempt("connect to", path, lambda: socket.socket(socket.AF_UNIX).connect(path))
+def owner(pid):
+    try:
+        return os.stat(f"/proc/{pid}").st_uid
+    except FileNotFoundError:  # it has ended meanwhile
+        return None
 for pid in filter(str.isdigit, os.listdir("/proc")):
-    if os.stat(f"/proc/{pid}").st_uid == int(sys.argv[1]):
+    if owner(pid) == int(sys.argv[1]):
         attempt("read", f"/proc/{pid}/environ", lambda: open(f"/proc/{pid}/environ", "rb").read(1))
         attempt("list", f"/proc/{pid}/root", lambda: os.listdir(f"/proc/{pid}/root"))
         attempt("list", f"/proc/{pid}/cwd", lambda: os.listdir(f"/proc/{pid}/cwd"))
