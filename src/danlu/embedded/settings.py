@@ -1,9 +1,10 @@
 """One dataclass per component; unit, default and reason beside every field.
 
 Variables of the environment that are read: DANLU_HOME (the data directory), DANLU_SANDBOX=none (pods without
-namespaces, to try out what locked-down machines have to live with), DANLU_TRACEBACK (an unexpected error of `danlu`
-shows where it happened), DANLU_ENCRYPTION_KEY_FILE (the keys of encrypted secrets; default: in the data directory),
-XDG_CACHE_HOME (built environments), DANLU_IMAGE (what the console's own small pods run).
+namespaces, to try out what locked-down machines have to live with), DANLU_PIDS=shared (without those of process numbers
+alone), DANLU_TRACEBACK (an unexpected error of `danlu` shows where it happened), DANLU_ENCRYPTION_KEY_FILE (the keys of
+encrypted secrets; default: in the data directory), XDG_CACHE_HOME (built
+environments), DANLU_IMAGE (what the console's own small pods run).
 """
 
 from __future__ import annotations

@@ -48,6 +48,8 @@ async def start(
         "hostname": "pod",
         "mounts": [],
         "cwd": "/",
+        "own_pids": bool(containers.spawner.capabilities.own_pids),
+        "own_ipc": bool(containers.spawner.capabilities.own_pids),
         "uid": uid,
         "ports": {
             "address": address,

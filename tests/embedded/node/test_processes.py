@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from danlu.embedded.node.pods import adoption
+from danlu.embedded.node.sandbox import procfs
 from danlu.embedded.node.sandbox.processes import Container, Containers, ExecError, ProcessError, Spawner
 from danlu.embedded.node.sandbox.procfs import start_time
 from danlu.embedded.node.sandbox.shim import LaunchSpec
@@ -44,6 +45,8 @@ def spec(containers: Containers, name: str, argv: list[str], **more: Any) -> Lau
         "hostname": "pod",
         "mounts": [],
         "cwd": "/",
+        "own_pids": bool(containers.spawner.capabilities.own_pids),
+        "own_ipc": bool(containers.spawner.capabilities.own_pids),
     }
     made: Any = {
         "id": name, "argv": argv, "env": {"PATH": "/usr/local/bin:/usr/bin:/bin"}, "tty": False, "stdin": False,
@@ -62,6 +65,14 @@ async def ended(containers: Containers, container: Container) -> Any:
 
 def said(container: Container) -> str:
     return Path(container.spec["log"]).read_text()
+
+
+async def heard(container: Container, word: str) -> None:
+    for _ in range(2000):
+        if word in said(container):
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"it never said {word}: {said(container)}")
 
 
 async def test_a_program_that_is_over_before_we_look(containers: Containers, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,19 +116,81 @@ async def test_a_program_that_cannot_start(containers: Containers, argv: list[st
 
 
 async def test_signals_reach_the_program(containers: Containers) -> None:
-    container = await start(containers, ["sleep", "100"])
+    container = await start(containers, ["sh", "-c", "trap 'trap - TERM; exit 143' TERM; echo on; sleep 100 & wait"])
+    await heard(container, "on")
     await containers.signal(container.id, signal.SIGTERM)
     exit = await ended(containers, container)
-    assert (exit["exit_code"], exit["signal"]) == (143, 15)
+    assert exit["exit_code"] == 143
 
 
-async def test_nothing_is_left_behind(containers: Containers) -> None:
-    script = "(setsid sleep 1234 & echo $! >&2) ; sleep 4321 & echo $! >&2; exit 0"
-    container = await start(containers, ["sh", "-c", script])
+@pytest.mark.parametrize("own", [True, False])
+async def test_nothing_is_left_behind(containers: Containers, own: bool) -> None:
+    script = "(setsid sleep 1234 &) ; sleep 4321 & echo on; read end; exit 0"
+    made = spec(containers, "c", ["sh", "-c", script], stdin=True)
+    made["sandbox"]["own_pids"] = own and made["sandbox"]["own_pids"]
+    container = await containers.start(POD, "c", 0, made)
+    await heard(container, "on")
+    session = await containers.exec(container.id, ["sleep", "2345"])
+    left = {pid: start_time(pid) for pid in procfs.descendants(container.shim_pid)}
+    assert len(left) == 4
+    attached = await containers.attach(container.id, stdin=True)
+    os.write(attached.stdin_fd, b"end\n")
     await ended(containers, container)
-    for pid in said(container).split():
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(pid), 0)
+    assert await asyncio.wait_for(session.wait(), 10) == 137
+    assert [pid for pid, start in left.items() if start_time(pid) == start] == []
+
+
+def own_pids(containers: Containers) -> None:
+    if not containers.spawner.capabilities.own_pids:
+        pytest.skip(f"no namespaces of process numbers: {containers.spawner.capabilities.reason}")
+
+
+async def output(session: Any) -> str:
+    assert await asyncio.wait_for(session.wait(), 10) == 0
+    return os.read(session.stdout_fd, 65536).decode()
+
+
+NUMBERS = "ls /proc | grep -E '^[0-9]+$' | tr '\\n' ' '"
+
+
+async def test_a_container_has_its_own_processes(containers: Containers) -> None:
+    own_pids(containers)
+    container = await start(containers, ["sh", "-c", "echo $$; kill -9 $$; kill -TERM $$; echo on; sleep 100; :"])
+    await heard(container, "on")
+    assert said(container).split() == ["1", "on"], "number 1 gets no signal that it has no handler for"
+    seen = await output(await containers.exec(container.id, ["sh", "-c", f"echo $$ $PPID; {NUMBERS}"]))
+    first, rest = seen.split("\n")
+    number, parent = map(int, first.split())
+    assert parent == 0
+    assert {"1", str(number)} <= set(rest.split())
+    assert max(map(int, rest.split())) < 100, "numbers begin anew in each container"
+    assert procfs.parent(container.pid) == container.shim_pid, "the node knows it by the machine's own number"
+
+
+async def test_what_hears_no_signal_is_killed_where_that_is_asked_for(containers: Containers) -> None:
+    own_pids(containers)
+    container = await start(containers, ["sleep", "100"])
+    await containers.signal(container.id, signal.SIGTERM)
+    await containers.signal(container.id, signal.SIGTERM, or_kill=True)
+    assert (await ended(containers, container))["signal"] == 9
+
+
+async def test_a_container_that_sees_the_processes_of_another(containers: Containers) -> None:
+    own_pids(containers)
+    first = await start(containers, ["sleep", "100"], name="first")
+    made = spec(containers, "second", ["sh", "-c", f"{NUMBERS}; cat /proc/1/cmdline; sleep 100"])
+    made["sandbox"]["beside"] = {"pid": first.pid, "start": start_time(first.pid)}
+    second = await containers.start(POD, "second", 0, made)
+    assert second.exit is None, second.exit
+    await heard(second, "sleep")
+    assert said(second).split()[0] == "1"
+    await containers.signal(first.id, signal.SIGKILL)
+    assert (await ended(containers, second))["signal"] == 9
+    made = spec(containers, "third", ["true"])
+    made["sandbox"]["beside"] = {"pid": first.pid, "start": 1}
+    third = await containers.start(POD, "third", 0, made)
+    assert third.exit is not None
+    assert third.exit["message"] == "the container whose processes it is to see has ended"
 
 
 async def test_too_much_memory(containers: Containers) -> None:
@@ -215,8 +288,8 @@ async def test_containers_outlive_a_killed_node_and_are_found_again(containers: 
     assert running.is_running
     assert start_time(running.pid)
     assert (await ended(containers, ending))["exit_code"] == 5
-    await containers.signal(running.id, signal.SIGTERM)
-    assert (await ended(containers, running))["exit_code"] == 143
+    await containers.signal(running.id, signal.SIGKILL)
+    assert (await ended(containers, running))["exit_code"] == 137
 
 
 async def test_a_container_whose_shim_was_killed_is_lost(containers: Containers) -> None:

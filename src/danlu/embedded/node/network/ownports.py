@@ -35,7 +35,20 @@ from collections.abc import Callable
 from typing import NamedTuple, TypedDict
 
 from danlu.embedded.node.network import sockdiag
-from danlu.embedded.node.sandbox import kernel, procfs
+from danlu.embedded.node.sandbox import kernel, procfs, seccomp
+from danlu.embedded.node.sandbox.seccomp import (
+    ALLOW,
+    AT_ARCH,
+    AT_FIRST_ARGUMENT,
+    AT_NUMBER,
+    ERROR,
+    JUMP_AT_LEAST,
+    JUMP_EQUAL,
+    LOAD,
+    RETURN,
+    X32,
+    Instruction,
+)
 
 
 class Ports(TypedDict):
@@ -53,24 +66,19 @@ class Machine(NamedTuple):
     bind: int
     listen: int
     connect: int
-    seccomp: int
     other_arch: int
     other_bind: int
     other_listen: int
 
 
 MACHINES = {
-    "x86_64": Machine(0xC000003E, 49, 50, 42, 317, 0x40000003, 361, 363),
-    "aarch64": Machine(0xC00000B7, 200, 201, 203, 277, 0x40000028, 282, 284),
+    "x86_64": Machine(0xC000003E, 49, 50, 42, 0x40000003, 361, 363),
+    "aarch64": Machine(0xC00000B7, 200, 201, 203, 0x40000028, 282, 284),
 }
 IO_URING_SETUP = 425
 SOCKETCALL, SOCKETCALL_BIND, SOCKETCALL_LISTEN = 102, 2, 4
-X32 = 0x40000000
-
-LOAD, JUMP_EQUAL, JUMP_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-AT_NUMBER, AT_ARCH, AT_FIRST_ARGUMENT = 0, 4, 16  # in struct seccomp_data
-ALLOW, NOTIFY, ERROR = 0x7FFF0000, 0x7FC00000, 0x00050000
-SET_MODE_FILTER, NEW_LISTENER, WAIT_KILLABLE = 1, 1 << 3, 1 << 5
+NOTIFY = 0x7FC00000
+NEW_LISTENER, WAIT_KILLABLE = 1 << 3, 1 << 5
 
 RECEIVE, SEND = 0xC0502100, 0xC0182101  # ioctls
 NOTIFICATION = struct.Struct("=QIIiIQ6Q")  # id, pid, flags; number, arch, instruction pointer, arguments
@@ -89,23 +97,10 @@ def install(trap_connect: bool) -> int:
     machine = MACHINES.get(os.uname().machine)
     if machine is None:
         raise OSError(errno.ENOSYS, f"system calls are not known on {os.uname().machine}")
-    program = _assemble(_instructions(machine, trap_connect))
-    code = ctypes.create_string_buffer(program, len(program))
-
-    class Program(ctypes.Structure):
-        _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
-
-    given = Program(len(program) // 8, ctypes.cast(code, ctypes.c_void_p))
     # Linux 5.19: a signal does not break off a call that the shim has begun to do.
-    for flags in (NEW_LISTENER | WAIT_KILLABLE, NEW_LISTENER):
-        fd = int(kernel.libc().syscall(machine.seccomp, SET_MODE_FILTER, flags, ctypes.byref(given)))
-        if fd >= 0:
-            return fd
-    number = ctypes.get_errno()
-    raise OSError(number, f"seccomp: {os.strerror(number)}")
-
-
-Instruction = tuple[str, int, int, str, str]  # label, code, value, where to go if so, and if not
+    return seccomp.load(
+        seccomp.assemble(_instructions(machine, trap_connect)), NEW_LISTENER | WAIT_KILLABLE, NEW_LISTENER
+    )
 
 
 def _instructions(machine: Machine, trap_connect: bool) -> list[Instruction]:
@@ -133,15 +128,6 @@ def _instructions(machine: Machine, trap_connect: bool) -> list[Instruction]:
         ("denied", RETURN, ERROR | errno.EACCES, "", ""),
     ]
     return found
-
-
-def _assemble(instructions: list[Instruction]) -> bytes:
-    places = {label: place for place, (label, *_) in enumerate(instructions) if label}
-    code = b""
-    for place, (_, operation, value, then, otherwise) in enumerate(instructions):
-        jumps = [places[label] - place - 1 if label else 0 for label in (then, otherwise)]
-        code += struct.pack("=HBBI", operation, *jumps, value)
-    return code
 
 
 # ---------------------------------------------------------------- the shim's side
@@ -355,10 +341,10 @@ def _send(listener: int, id: int, error: int, flags: int = 0) -> None:
 # ---------------------------------------------------------------- whether it can be had
 
 
-def probe(enter: Callable[[], None]) -> str:
-    """ "" when a process that has gone through `enter` can be watched from here, else why not."""
+def probe(fork: Callable[[], int], enter: Callable[[], None]) -> str:
+    """ "" when a process that has gone through `fork` and `enter` can be watched from here, else why not."""
     ours, theirs = socket.socketpair()
-    child = os.fork()
+    child = fork()
     if child == 0:
         _be_probed(theirs, enter)
     theirs.close()

@@ -170,7 +170,7 @@ def _lives(folder: Path) -> bool:
 
 def _send(folder: Path, number: int) -> None:
     with contextlib.suppress(OSError), connect(folder) as shim:
-        wire.send(shim, {"op": "signal", "signal": int(number)})
+        wire.send(shim, {"op": "signal", "signal": int(number), "or_kill": True})
 
 
 def _wait_until_gone(folders: list[Path], seconds: float) -> None:

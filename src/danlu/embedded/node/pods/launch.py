@@ -18,7 +18,8 @@ from danlu.embedded.node.imagesource import Image
 from danlu.embedded.node.logs import logfiles
 from danlu.embedded.node.pods import environment
 from danlu.embedded.node.sandbox.box import BindMount, Sandbox
-from danlu.embedded.node.sandbox.rootfs import SYSTEM_FOLDERS
+from danlu.embedded.node.sandbox.procfs import start_time
+from danlu.embedded.node.sandbox.rootfs import SYSTEM_FOLDERS, normal
 from danlu.embedded.node.sandbox.shim import LaunchSpec
 from danlu.embedded.node.settings import NodeSettings
 from danlu.embedded.node.volumes.folders import PreparedVolumes, VolumeMount
@@ -88,8 +89,26 @@ async def build(
             security,
             context,
             _FileTree(folder / "root", mounts, container.get("workingDir") or image.workdir, devices.nodes),
-        ),
+        )
+        | separation(pod, container, context),
     }
+
+
+def separation(pod: Object, container: Object, context: NodeContext) -> Sandbox:
+    """What of the machine the container's processes do not share; a part of its sandbox."""
+    spec, can = pod["spec"], context.containers.spawner.capabilities
+    security = security_context(pod, container)
+    profile = (security.get("seccompProfile") or {}).get("type")
+    found: Sandbox = {
+        "own_pids": bool(can.own_pids and not spec.get("hostPID")),
+        "own_ipc": bool(can.own_pids and not spec.get("hostIPC")),
+        "default_seccomp": bool(can.seccomp) and not (security.get("privileged") or profile == "Unconfined"),
+    }  # type: ignore[typeddict-item]
+    target = container.get("targetContainerName")  # of a debugging container
+    seen = next((c for c in context.containers.running_in(pod["metadata"]["uid"]) if target and c.name == target), None)
+    if found["own_pids"] and seen is not None:
+        found["beside"] = {"pid": seen.pid, "start": start_time(seen.pid)}
+    return found
 
 
 class _FileTree(NamedTuple):
@@ -207,7 +226,10 @@ async def _mounts(
     message_file.chmod(0o666)
     add(str(message_file), container.get("terminationMessagePath") or TERMINATION_LOG, read_only=False, is_file=True)
     for mount in of_volumes:
-        add(mount.source, mount.target.rstrip("/") or "/", read_only=mount.read_only, is_file=mount.is_file)
+        target = normal(mount.target)
+        add(mount.source, target, read_only=mount.read_only, is_file=mount.is_file)
+        if mount.within:
+            found[target]["within"] = mount.within
     return list(found.values())
 
 

@@ -56,7 +56,8 @@ class Termination:
         if self._pod.is_paused and not member.is_debugging and not container.ended.is_set():
             adoption.interrupt(container.folder)
         stop_signal = (member.spec.get("lifecycle") or {}).get("stopSignal") or "SIGTERM"
-        await self._send(container, getattr(signal, stop_signal, signal.SIGTERM))
+        number = getattr(signal, stop_signal, signal.SIGTERM)
+        await self._send(container, number, or_kill=self._pod.is_paused)  # `danlu down` waits for those who heard it
         least = time.monotonic() + LEAST_GRACE_S
         while not container.ended.is_set() and (left() > 0 or time.monotonic() < least):
             with contextlib.suppress(TimeoutError):
@@ -66,6 +67,6 @@ class Termination:
             await self._send(container, signal.SIGKILL)
             await container.ended.wait()
 
-    async def _send(self, container: Container, number: int) -> None:
+    async def _send(self, container: Container, number: int, *, or_kill: bool = False) -> None:
         with contextlib.suppress(ProcessError):
-            await self._pod.context.containers.signal(container.id, number)
+            await self._pod.context.containers.signal(container.id, number, or_kill=or_kill)

@@ -12,6 +12,12 @@ class BindMount(TypedDict):
     target: str
     read_only: bool
     is_file: bool
+    within: NotRequired[str]  # a folder that the source must not lead out of, whatever lies in it by then
+
+
+class Beside(TypedDict):
+    pid: int
+    start: int  # clock ticks, so that it is this process and no later one
 
 
 class Sandbox(TypedDict):
@@ -30,11 +36,15 @@ class Sandbox(TypedDict):
     add_capabilities: NotRequired[list[str]]
     drop_capabilities: NotRequired[list[str]]
     no_new_privs: NotRequired[bool]
+    default_seccomp: NotRequired[bool]  # the profile RuntimeDefault, see `seccomp`
     read_only_root: NotRequired[bool]
     cpus: NotRequired[list[int]]  # CPU affinity; empty leaves it
     host_network: NotRequired[bool]
     ports: NotRequired[ownports.Ports]  # absent: its sockets are not watched
     hide_processes: NotRequired[bool]  # of other users; in mode root, from Linux 5.8 on
+    own_pids: NotRequired[bool]  # its first process is 1, and it sees and signals its own processes only
+    beside: NotRequired[Beside]  # whose processes those of its own are: a container of the same pod
+    own_ipc: NotRequired[bool]  # System V's shared memory, semaphores and queues, and POSIX' queues
 
 
 class SandboxError(Exception):
@@ -45,3 +55,5 @@ class Capabilities(NamedTuple):
     mode: str  # "root", "user" or "none"
     reason: str  # one line for `danlu status`
     own_ports: str = ""  # "yes" when no pod can bind what is another's: see `ownports`
+    own_pids: str = ""  # "yes" when a container can have process numbers of its own
+    seccomp: str = ""  # "yes" when calls can be refused: see `seccomp`

@@ -18,8 +18,9 @@ from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
 from danlu.embedded.node.network import ownports
-from danlu.embedded.node.sandbox import kernel, privileges, wire
+from danlu.embedded.node.sandbox import kernel, privileges, seccomp, wire
 from danlu.embedded.node.sandbox.box import Sandbox, SandboxError
+from danlu.embedded.node.sandbox.namespaces import Namespaces
 
 PR_SET_PDEATHSIG = 1
 IGNORED_BY_SHIMS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE)
@@ -40,8 +41,12 @@ class Spawned:
         for fd in {self.stdin, self.console, *(fd for fd, _ in self.outputs)} - {-1}:
             os.close(fd)
 
-    def forget_notifications(self) -> None:
-        """Of a process that was not made."""
+    def give_up(self) -> None:
+        """Of a process that did not become the program: it has gone, if it was ever made."""
+        if self.pid:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
+        self.close()
         if self.notifications >= 0:
             os.close(self.notifications)
             self.notifications = -1
@@ -57,8 +62,8 @@ class Program(NamedTuple):
     stdin: bool
 
 
-def spawn(place: Callable[[], None], program: Program, ready: Callable[[int], None] | None = None) -> Spawned:
-    """Forks; the child goes to its `place`, gives up its privileges and becomes the program.
+def spawn(place: Namespaces, program: Program, ready: Callable[[int], None] | None = None) -> Spawned:
+    """Forks; the child enters its `place`, gives up its privileges and becomes the program.
 
     Returns when that has happened or failed. The channel carries the console's descriptor, or the problem; it closes
     by itself when the program begins.
@@ -72,16 +77,23 @@ def spawn(place: Callable[[], None], program: Program, ready: Callable[[int], No
             made.outputs.append((reader, stream))
         if program.stdin:
             pipes[0], made.stdin = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        ours.close()
-        _become(theirs, place, program, pipes)
-    made.pid = pid
+    try:
+        pid = place.fork()
+    except OSError as error:
+        made.problem = error.strerror or str(error)
+    else:
+        if pid == 0:
+            ours.close()
+            _become(theirs, place, program, pipes)
+        made.pid = pid
     theirs.close()
     for fd in pipes.values():
         os.close(fd)
+    if made.problem:
+        ours.close()
+        return made
     if ready is not None:
-        ready(pid)
+        ready(made.pid)
     wire.send(ours, {"go": True})
     reader_of_problem = wire.Reader(ours)
     sent: list[str] = []
@@ -99,7 +111,7 @@ def spawn(place: Callable[[], None], program: Program, ready: Callable[[int], No
     return made
 
 
-def _become(channel: socket.socket, place: Callable[[], None], wanted: Program, pipes: dict[int, int]) -> NoReturn:
+def _become(channel: socket.socket, place: Namespaces, wanted: Program, pipes: dict[int, int]) -> NoReturn:
     """In the child. Never returns: what fails is told on the channel."""
     argv, env, box = wanted.argv, wanted.env, wanted.box
     try:
@@ -109,14 +121,17 @@ def _become(channel: socket.socket, place: Callable[[], None], wanted: Program, 
                 signal.signal(resettable, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
         wire.Reader(channel).read()
-        place()
+        place.enter()
         if wanted.tty:
             _take_console(channel)
         else:
             for number in range(3):
                 fd = pipes[number] if number in pipes else os.open(os.devnull, os.O_RDONLY)
                 os.dup2(fd, number)
-        if "ports" in box:  # before privileges are given up: without them it would need no_new_privs, and end sudo
+        # Filters come before privileges are given up: without them they would need no_new_privs, which ends sudo.
+        if box.get("default_seccomp"):
+            _refuse_calls(box)
+        if "ports" in box:
             _watch_ports(channel, trap_connect=bool(box["ports"]["address"]))
         privileges.drop(box)
         if sys.platform.startswith("linux"):
@@ -133,6 +148,13 @@ def _become(channel: socket.socket, place: Callable[[], None], wanted: Program, 
     with contextlib.suppress(OSError):
         wire.send(channel, {"problem": problem})
     os._exit(127)
+
+
+def _refuse_calls(box: Sandbox) -> None:
+    try:
+        seccomp.load_default(privileges.kept(box))
+    except OSError as error:
+        raise SandboxError(f"the seccomp profile RuntimeDefault cannot be had: {error.strerror or error}") from error
 
 
 def _watch_ports(channel: socket.socket, *, trap_connect: bool) -> None:

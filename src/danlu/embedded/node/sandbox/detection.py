@@ -8,10 +8,11 @@ import sys
 from collections.abc import Callable
 
 from danlu.embedded.node.network import ownports
-from danlu.embedded.node.sandbox import namespaces
+from danlu.embedded.node.sandbox import kernel, namespaces, seccomp
 from danlu.embedded.node.sandbox.box import Capabilities, Sandbox
 
 FORCED = "DANLU_SANDBOX"  # "none" in the environment: run degraded, to try out what others have to live with
+SHARED_PIDS = "DANLU_PIDS"  # "shared": as on a machine that allows no namespaces of process numbers
 
 
 def detect() -> Capabilities:
@@ -24,16 +25,38 @@ def detect() -> Capabilities:
     for mode in ("root", "user"):
         if mode == "root" and os.geteuid() != 0:
             continue
-        problem = _attempt(mode)
+        no_pids = _shared_pids() or _attempt(mode, own_pids=True)
+        problem = _attempt(mode) if no_pids else ""
         if not problem:
-            who = "as root" if mode == "root" else "through user namespaces"
-            lacking = _attempt(mode, ownports.probe)
-            if lacking:
-                text = f"each container has its own file tree and host name ({who}); ports are shared: {lacking}"
-                return Capabilities(mode, text)
-            return Capabilities(mode, f"each container has its own file tree, host name and ports ({who})", "yes")
+            return _found(mode, no_pids, _attempt(mode, ownports.probe, own_pids=not no_pids))
         problems.append(problem)
     return Capabilities("none", f"containers share the host's file tree: {'; '.join(problems)}")
+
+
+def _shared_pids() -> str:
+    return f"{SHARED_PIDS}=shared asks for it" if os.environ.get(SHARED_PIDS) == "shared" else ""
+
+
+def _found(mode: str, no_pids: str, no_ports: str) -> Capabilities:
+    who = "as root" if mode == "root" else "through user namespaces"
+    own = ["file tree", *([] if no_pids else ["processes"]), "host name", *([] if no_ports else ["ports"])]
+    text = f"each container has its own {', '.join(own[:-1])} and {own[-1]} ({who})"
+    if no_pids:
+        text += f"; processes are shared: {no_pids}"
+    if no_ports:
+        text += f"; ports are shared: {no_ports}"
+    no_seccomp = _in_a_child(os.fork, lambda: _refuse_calls(mode))
+    if no_seccomp:
+        text += f"; no system calls are refused: {no_seccomp}"
+    ports, pids, calls = ("" if problem else "yes" for problem in (no_ports, no_pids, no_seccomp))
+    return Capabilities(mode, text, ports, pids, calls)
+
+
+def _refuse_calls(mode: str) -> None:
+    if mode == "user":
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    seccomp.load_default(())
+    os.nice(0)  # still allowed
 
 
 def capabilities() -> Capabilities:
@@ -60,7 +83,8 @@ def _asked(function: str) -> dict[str, str]:
 
 
 def print_hiding_problem() -> None:
-    print(json.dumps({"problem": _attempt("root", hide_processes=True)}))
+    problem = _attempt("root", hide_processes=True, own_pids=not _shared_pids())
+    print(json.dumps({"problem": problem}))
 
 
 def print_detected() -> None:
@@ -68,9 +92,10 @@ def print_detected() -> None:
     print(json.dumps(found._asdict()))
 
 
-def _attempt(
-    mode: str, attempt: Callable[[Callable[[], None]], str] | None = None, *, hide_processes: bool = False
-) -> str:
+Attempt = Callable[[Callable[[], int], Callable[[], None]], str]
+
+
+def _attempt(mode: str, attempt: Attempt | None = None, *, hide_processes: bool = False, own_pids: bool = False) -> str:
     """ "" when a sandbox of this mode can be entered, else why not; `attempt` tries something with who enters it."""
     import tempfile
     from pathlib import Path
@@ -81,15 +106,19 @@ def _attempt(
     root = os.path.join(folder, "root")
     os.mkdir(root)
     box: Sandbox = {"mode": mode, "root": root, "hostname": "danlu-probe", "mounts": [], "cwd": "/"}
-    box["hide_processes"] = hide_processes
-    problem = (attempt or _in_a_child)(lambda: namespaces.enter(box))
+    box["hide_processes"], box["own_pids"], box["own_ipc"] = hide_processes, own_pids, own_pids
+    place = namespaces.NewNamespaces(box)
+    try:
+        problem = (attempt or _in_a_child)(place.fork, place.enter)
+    except OSError as error:  # the fork itself
+        problem = str(error)
     remove_tree(Path(folder))
     return problem
 
 
-def _in_a_child(enter: Callable[[], None]) -> str:
+def _in_a_child(fork: Callable[[], int], enter: Callable[[], None]) -> str:
     reader, writer = os.pipe()
-    child = os.fork()
+    child = fork()
     if child == 0:
         problem = ""
         try:

@@ -50,8 +50,19 @@ def discover(fake: int = 0) -> list[Gpu]:
     """The machine's GPUs, by NVML or nvidia-smi; `fake` ones are for trying out scheduling. Blocks for a moment."""
     if fake:
         return [Gpu(n, f"GPU-fake-{n}", "Fake-GPU", 16384, fake=True) for n in range(fake)]
-    found = _by_nvml()
-    return found if found is not None else _by_nvidia_smi()
+    by_nvml = _by_nvml()
+    found = by_nvml if by_nvml is not None else _by_nvidia_smi()
+    if found:
+        _make_nodes()
+    return found
+
+
+def _make_nodes() -> None:
+    """CUDA makes the node of unified memory when it is first used; a pod cannot, so it is to be there before."""
+    program = shutil.which("nvidia-modprobe")
+    if program and not os.path.exists(SHARED_NODES[1]):
+        with suppress(OSError, subprocess.SubprocessError):
+            subprocess.run([program, "-u", "-c=0"], capture_output=True, timeout=QUERY_SECONDS, check=False)
 
 
 def _by_nvml() -> list[Gpu] | None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import signal
 from typing import Any
 
-CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWUSER = 0x20000, 0x4000000, 0x10000000
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
+CLONE_NEWUSER, CLONE_NEWPID = 0x10000000, 0x20000000
+CLONE_PARENT = 0x8000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 MNT_DETACH = 2
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
+SYS_CLONE = {"x86_64": 56, "aarch64": 220}
 SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 SYS_MOUNT_SETATTR = 442
 SYS_PIDFD_GETFD = 438  # the same number on every machine
@@ -19,6 +23,7 @@ PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 24, 38
 
 
 _libc: Any = None
+_held: Any = None
 
 
 def libc() -> Any:
@@ -26,6 +31,22 @@ def libc() -> Any:
     if _libc is None:
         _libc = ctypes.CDLL(None, use_errno=True)
     return _libc
+
+
+def _libc_with_the_lock() -> Any:
+    """The same, but the interpreter's lock is held throughout a call."""
+    global _held
+    if _held is None:
+        _held = ctypes.PyDLL(None, use_errno=True)
+        _held.syscall.restype = ctypes.c_long
+    return _held
+
+
+def prepare() -> None:
+    """Looks up once, before forks, what each of them would look up."""
+    for name in ("mount", "umount2", "syscall", "setns", "prctl"):
+        getattr(libc(), name)
+    _libc_with_the_lock()
 
 
 def check(result: int, what: str) -> None:
@@ -41,8 +62,26 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
     check(libc().mount(raw(source), raw(target), raw(kind), ctypes.c_ulong(flags), raw(data)), f"mount {target}")
 
 
-def unshare(flags: int) -> None:
-    check(libc().unshare(flags), "unshare")
+def fork(flags: int) -> int:
+    """os.fork with flags of clone. For a process with one thread, and a child that is to become a program soon: what
+    the C library has others do at a fork (`pthread_atfork`) is not done."""
+    if not flags:
+        return os.fork()
+    number = SYS_CLONE.get(os.uname().machine)
+    if number is None:
+        raise OSError(errno.ENOSYS, f"clone is not known on {os.uname().machine}")
+    # With the interpreter's lock held throughout, and the interpreter told, as os.fork does it.
+    held = _libc_with_the_lock()
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid = int(held.syscall(number, ctypes.c_ulong(flags | signal.SIGCHLD), 0, 0, 0, 0))
+    if pid == 0:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+        return 0
+    problem = ctypes.get_errno()
+    ctypes.pythonapi.PyOS_AfterFork_Parent()
+    if pid < 0:
+        raise OSError(problem, f"clone: {os.strerror(problem)}")
+    return pid
 
 
 def setns(fd: int, kind: int) -> None:
@@ -78,11 +117,15 @@ def detach(target: str) -> None:
 
 
 def make_read_only(target: str) -> None:
-    """Whole subtree where the kernel can (5.12), else the top mount alone."""
-    attributes = (ctypes.c_uint64 * 4)(1, 0, 0, 0)  # MOUNT_ATTR_RDONLY
-    done = libc().syscall(SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), AT_RECURSIVE, ctypes.byref(attributes), 32)
-    if done == 0:
+    restrict(target, MS_RDONLY | MS_NODEV, whole=True)
+
+
+def restrict(target: str, flags: int, *, whole: bool = False) -> None:
+    """Adds MS_RDONLY or MS_NODEV to a mount. The `whole` subtree where the kernel can (5.12), else the top mount."""
+    attributes = (ctypes.c_uint64 * 4)(flags, 0, 0, 0)  # the numbers of MOUNT_ATTR_RDONLY and _NODEV are the same
+    how = AT_RECURSIVE if whole else 0
+    if libc().syscall(SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), how, ctypes.byref(attributes), 32) == 0:
         return
-    # Flags that the host set are locked in a user namespace: a remount has to repeat them.
-    kept = os.statvfs(target).f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    mount(None, target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
+    # Flags that are there may be locked in a user namespace: a remount has to repeat them.
+    kept = os.statvfs(target).f_flag & (MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    mount(None, target, None, MS_REMOUNT | MS_BIND | flags | kept)

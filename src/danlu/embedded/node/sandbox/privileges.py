@@ -30,6 +30,9 @@ DEFAULT_CAPABILITIES = frozenset((
 ))
 # fmt: on
 """What container runtimes leave a container that asks for nothing."""
+OVER_THE_MACHINE = frozenset(("MKNOD", "NET_RAW"))
+"""Of these, what would reach beyond a container whose capabilities are the machine's own (root's): device nodes for all
+of its hardware, and, where there is no network namespace, everybody's packets. In a user namespace both do no harm."""
 
 
 def drop(box: Sandbox) -> None:
@@ -62,16 +65,19 @@ def _raise_file_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, MOST_FILES), most))
 
 
-def _drop_capabilities(box: Sandbox) -> None:
+def kept(box: Sandbox) -> set[str]:
+    """The capabilities that a container keeps, by their names without CAP_."""
     added = {name.upper().removeprefix("CAP_") for name in box.get("add_capabilities", [])}
     dropped = {name.upper().removeprefix("CAP_") for name in box.get("drop_capabilities", [])}
-    if "ALL" in added:
-        kept = set(CAPABILITIES)
-    else:
-        kept = set() if "ALL" in dropped else set(DEFAULT_CAPABILITIES)
-        kept |= added
-    kept -= dropped
+    if "ALL" in added or box.get("privileged"):
+        return set(CAPABILITIES) - dropped
+    usual = DEFAULT_CAPABILITIES - OVER_THE_MACHINE if box["mode"] == "root" else DEFAULT_CAPABILITIES
+    return ((set() if "ALL" in dropped else set(usual)) | added) - dropped
+
+
+def _drop_capabilities(box: Sandbox) -> None:
+    keeping = kept(box)
     for number, name in enumerate(CAPABILITIES):
         # What is needed below to become another user is given up by becoming it.
-        if name not in kept:
+        if name not in keeping:
             kernel.prctl(kernel.PR_CAPBSET_DROP, number)

@@ -285,10 +285,12 @@ class Containers:
         self._by_id[container.id] = container
         self._settle(container, ended)
 
-    async def signal(self, container_id: str, number: int) -> None:
+    async def signal(self, container_id: str, number: int, *, or_kill: bool = False) -> None:
+        """To its first process. As number 1 that gets only signals that it has a handler for: with `or_kill` it is
+        killed where it has none, because waiting for it would be in vain."""
         container = self.get(container_id)
         if container.channel is not None:
-            container.channel.send({"op": "signal", "signal": int(number)})
+            container.channel.send({"op": "signal", "signal": int(number), "or_kill": or_kill})
 
     def limit_memory(self, container: Container, limit: int) -> None:
         """From now on; 0 for none."""

@@ -19,6 +19,16 @@ def start_time(pid: int) -> int:
         return 0
 
 
+def catches(pid: int, number: int) -> bool:
+    """Whether the process has a handler for the signal. True when that cannot be told."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            caught = next(int(line.split()[1], 16) for line in file if line.startswith(b"SigCgt:"))
+    except (OSError, StopIteration, ValueError):
+        return True
+    return bool(caught >> (number - 1) & 1)
+
+
 def boot_id() -> str:
     """Start times begin anew with each boot: only together with this they name a process."""
     try:

@@ -1,19 +1,21 @@
 """The file tree that a container sees.
 
 Its writable layer (a folder on disk, see `layering`) is the root. System folders of the host are bound into it
-read-only, /proc and /sys come from the host, /dev is made fresh, and everything else (/tmp, /run, /var, /root, /home,
-and whatever the container makes) is the layer's own. Volumes are bound last, shortest path first. A mount point that is
-missing inside a read-only folder is made by laying a skeleton over that folder (a read-only overlay; where the kernel
-refuses one, a folder of single binds).
+read-only, /sys comes from the host, and /proc where its processes do, /dev is made fresh, and everything else (/tmp,
+/run, /var, /root, /home, and whatever the container makes) is the layer's own. Volumes are bound last, shortest path
+first. A mount point that is missing inside a read-only folder is made by laying a skeleton over that folder (a
+read-only overlay; where the kernel refuses one, a folder of single binds). Only the device nodes that are bound into
+/dev have devices behind them: all else is mounted without.
 
 Runs in a mount namespace of its own, between fork and exec; standard library only.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 
-from danlu.embedded.node.sandbox import kernel, layering
+from danlu.embedded.node.sandbox import inroot, kernel, layering
 from danlu.embedded.node.sandbox.box import BindMount, Sandbox, SandboxError
 
 SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "snap", "gnu")
@@ -23,11 +25,12 @@ PRIVATE_FOLDERS = ("root", "home", "run/lock", "var/log", "var/lib", "var/cache"
 OPEN_FOLDERS = ("tmp", "var/tmp")
 PRIVATE_LINKS = {"var/run": "/run", "var/lock": "/run/lock"}
 KERNEL_FOLDERS = ("proc", "sys", "dev")
+READ_ONLY = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
 
 
 def build(box: Sandbox) -> None:
     root = box["root"]
-    mounts = sorted(box["mounts"], key=lambda entry: entry["target"].rstrip("/").count("/"))
+    mounts = sorted(box["mounts"], key=lambda entry: normal(entry["target"]).count("/"))
     folders, links = _system_folders()
     resolved = [(_inside_system(entry["target"], folders, links), entry) for entry in mounts]
     points = [(path, entry["is_file"]) for path, entry in resolved if path.split("/")[1] not in folders]
@@ -37,21 +40,22 @@ def build(box: Sandbox) -> None:
         _bring_in(f"/{folder}", f"{root}/{folder}", missing, os.path.join(os.path.dirname(root), "skeleton", folder))
     _bring_in_kernel_folders(root, box)
     _make_devices(root, box)
-    sources = [os.path.realpath(entry["source"]) for _, entry in resolved]
+    _bind_volumes(root, resolved, devices=bool(box.get("privileged")))
     old_root = f"/{OLD_ROOT}" if box.get("privileged") else f"/dev/{OLD_ROOT}"  # not in the host's own /dev
     os.mkdir(root + old_root)
     kernel.pivot_root(root, root + old_root)
     os.chdir("/")
-    for source, (target, entry) in zip(sources, resolved, strict=True):
-        _bind_volume(old_root, source, target, entry["is_file"])
-    for target, entry in resolved:
-        if entry["read_only"]:
-            kernel.make_read_only(target)
     kernel.detach(old_root)
     os.rmdir(old_root)
+    if not box.get("privileged"):
+        kernel.restrict("/", kernel.MS_NODEV)
     if box.get("read_only_root"):
-        kept = os.statvfs("/").f_flag & (kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
-        kernel.mount(None, "/", None, kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kept)
+        kernel.restrict("/", kernel.MS_RDONLY)
+
+
+def normal(target: str) -> str:
+    """From the container's root on, whatever it says: a mountPath may be relative, and go up too far."""
+    return os.path.normpath("/" + target.lstrip("/"))
 
 
 def _system_folders() -> tuple[list[str], dict[str, str]]:
@@ -68,7 +72,7 @@ def _system_folders() -> tuple[list[str], dict[str, str]]:
 
 def _inside_system(target: str, folders: list[str], links: dict[str, str]) -> str:
     """The target with symbolic links above it followed, where it lies in a folder that comes from the host."""
-    target = os.path.normpath(target)
+    target = normal(target)
     head = target.split("/", 2)[1] if target.count("/") > 1 else ""
     if head not in folders and head not in links:
         return target
@@ -136,26 +140,28 @@ def _make_folders(root: str, folders: list[str], links: dict[str, str], points: 
     for link, to in (links | PRIVATE_LINKS).items():
         if not os.path.lexists(f"{root}/{link}"):
             os.symlink(to, f"{root}/{link}")
-    for path, is_file in points:
-        for link, to in PRIVATE_LINKS.items():
-            if path.startswith(f"/{link}/"):  # followed here, it would lead to the host's
-                path = to + path[len(link) + 1 :]
-        if path.split("/")[1] not in KERNEL_FOLDERS:
-            _make_mount_point(root + path, is_file)
+    handle = os.open(root, inroot.HANDLE)
+    try:
+        for path, is_file in points:
+            if path.split("/")[1] not in KERNEL_FOLDERS:
+                os.close(inroot.make(handle, path, is_file))
+    finally:
+        os.close(handle)
 
 
 def _bring_in_kernel_folders(root: str, box: Sandbox) -> None:
-    for folder in ("sys",) if box.get("hide_processes") else ("proc", "sys"):
+    own_proc = box.get("own_pids") or box.get("hide_processes")
+    for folder in ("sys",) if own_proc else ("proc", "sys"):
         kernel.mount(f"/{folder}", f"{root}/{folder}", None, kernel.MS_BIND | kernel.MS_REC)
-    if box.get("hide_processes"):
+    if own_proc:
         flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
-        kernel.mount("proc", f"{root}/proc", "proc", flags, "hidepid=invisible")
+        kernel.mount("proc", f"{root}/proc", "proc", flags, "hidepid=invisible" if box.get("hide_processes") else None)
     if box.get("privileged"):
         return
     kernel.make_read_only(f"{root}/sys")
-    for path in ("/proc/sys", "/proc/sysrq-trigger"):  # the machine's own settings are not a container's to change
+    for path in READ_ONLY:  # the machine's own settings are not a container's to change
         if os.path.exists(path):
-            kernel.mount(path, root + path, None, kernel.MS_BIND | kernel.MS_REC)
+            kernel.mount(root + path, root + path, None, kernel.MS_BIND | kernel.MS_REC)
             kernel.make_read_only(root + path)
 
 
@@ -164,7 +170,8 @@ def _make_devices(root: str, box: Sandbox) -> None:
     if box.get("privileged"):
         kernel.mount("/dev", dev, None, kernel.MS_BIND | kernel.MS_REC)
         return
-    kernel.mount("tmpfs", dev, "tmpfs", kernel.MS_NOSUID, "mode=755,size=65536k")
+    # What is bound below has its own mount: any other device node in here is a name without a device.
+    kernel.mount("tmpfs", dev, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755,size=65536k")
     for path in [f"/dev/{name}" for name in DEVICES] + box.get("devices", []):
         if os.path.exists(path):
             _make_mount_point(root + path, True)
@@ -174,16 +181,52 @@ def _make_devices(root: str, box: Sandbox) -> None:
     kernel.mount(
         "devpts", f"{dev}/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"
     )
+    if box.get("own_ipc"):
+        with contextlib.suppress(OSError):  # a kernel without POSIX' queues
+            flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+            kernel.mount("mqueue", f"{dev}/mqueue", "mqueue", flags)
     kernel.mount("tmpfs", f"{dev}/shm", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=1777")
     links = {"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
     for name, to in links.items():
         os.symlink(to, f"{dev}/{name}")
 
 
-def _bind_volume(host: str, source: str, target: str, is_file: bool) -> None:
+def _bind_volumes(root: str, resolved: list[tuple[str, BindMount]], *, devices: bool) -> None:
+    """By descriptors from both sides: neither a link in a volume nor one in an image leads anywhere else, whenever it
+    is put there. Device nodes that lie in a volume are files without a device behind them, as on a cluster."""
+    handle = os.open(root, inroot.HANDLE)
     try:
-        _make_mount_point(target, is_file)
-        kernel.mount(host + source, target, None, kernel.MS_BIND | kernel.MS_REC)
+        for target, entry in resolved:
+            _bind_volume(handle, target, entry)
+        for target, entry in resolved:
+            limits = (kernel.MS_RDONLY if entry["read_only"] else 0) | (0 if devices else kernel.MS_NODEV)
+            if limits:
+                mounted = inroot.find(handle, target)
+                kernel.restrict(inroot.at(mounted), limits, whole=True)
+                os.close(mounted)
+    finally:
+        os.close(handle)
+
+
+def _bind_volume(root: int, target: str, entry: BindMount) -> None:
+    try:
+        source = _open_source(entry)
+        point = inroot.make(root, target, entry["is_file"])
+        kernel.mount(inroot.at(source), inroot.at(point), None, kernel.MS_BIND | kernel.MS_REC)
     except OSError as error:
-        problem = (error.strerror or "").lower()
-        raise SandboxError(f'error mounting "{source}" to rootfs at "{target}": {problem}') from error
+        problem = os.strerror(error.errno).lower() if error.errno else str(error)
+        text = f'error mounting "{entry["source"]}" to rootfs at "{target}": {problem}'
+        raise SandboxError(text) from error
+    os.close(source)
+    os.close(point)
+
+
+def _open_source(entry: BindMount) -> int:
+    within = entry.get("within")
+    if within is None:
+        return os.open(entry["source"], inroot.HANDLE)
+    volume = os.open(within, inroot.HANDLE | os.O_DIRECTORY)
+    try:
+        return inroot.find(volume, os.path.relpath(entry["source"], within))
+    finally:
+        os.close(volume)

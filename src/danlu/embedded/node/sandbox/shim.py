@@ -28,7 +28,7 @@ from typing import NoReturn, NotRequired, TypedDict
 from danlu.embedded import private_files
 from danlu.embedded.node.logs.logfiles import LogWriter
 from danlu.embedded.node.network import ownports
-from danlu.embedded.node.sandbox import containerprocess, kernel, layering, namespaces, wire
+from danlu.embedded.node.sandbox import containerprocess, kernel, layering, namespaces, procfs, wire
 from danlu.embedded.node.sandbox.box import Sandbox
 from danlu.embedded.node.sandbox.procfs import boot_id, descendants, exit_code, proportional, resident, start_time
 from danlu.embedded.node.sandbox.wire import Message
@@ -157,13 +157,10 @@ class Shim:
         os.makedirs(box["root"], exist_ok=True)
         spec = self.spec
         program = containerprocess.Program(spec["argv"], spec["env"], box, spec["tty"], spec["stdin"])
-        spawned = containerprocess.spawn(lambda: namespaces.enter(box), program, ready=self._write_pid)
+        spawned = containerprocess.spawn(namespaces.NewNamespaces(box), program, ready=self._write_pid)
         self.pid = spawned.pid
         if spawned.problem:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(self.pid, 0)
-            spawned.close()
-            spawned.forget_notifications()
+            spawned.give_up()
             return spawned.problem
         self.started_at = time.time()
         self._write("state.json", {"started_at": self.started_at})
@@ -289,7 +286,10 @@ class Shim:
             own = os.getpid()
             client.send({"state": "running", "pid": self.pid, "shim": own, "started_at": self.started_at})
         elif what == "signal":
-            self._signal(int(message["signal"]), client.exec_pid or self.pid)
+            number, pid = int(message["signal"]), client.exec_pid or self.pid
+            if message.get("or_kill") and pid == self.pid and not procfs.catches(pid, number):
+                number = signal.SIGKILL
+            self._signal(number, pid)
         elif what == "exec":
             self._exec(client, message)
         elif what == "attach":
@@ -317,13 +317,10 @@ class Shim:
         if tty:
             env.setdefault("TERM", "xterm")
         program = containerprocess.Program(message["argv"], env, box, tty, bool(message.get("stdin")))
-        spawned = containerprocess.spawn(lambda: namespaces.join(self.pid, box), program)
+        spawned = containerprocess.spawn(namespaces.JoinedNamespaces(box, self.pid), program)
         if spawned.problem:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(spawned.pid, 0)
+            spawned.give_up()
             client.send({"problem": spawned.problem, "exit_code": 126 + ("not found" in spawned.problem)})
-            spawned.close()
-            spawned.forget_notifications()
             return
         self._watch_ports(spawned.notifications)
         client.exec_pid = spawned.pid

@@ -13,8 +13,8 @@ import os
 import signal
 import socket
 
-from danlu.embedded.node.sandbox import detection, shim, wire
-from danlu.embedded.node.sandbox.box import Capabilities
+from danlu.embedded.node.sandbox import detection, kernel, privileges, seccomp, shim, wire
+from danlu.embedded.node.sandbox.box import Capabilities, Sandbox
 
 
 def main() -> None:
@@ -25,6 +25,7 @@ def main() -> None:
     found = _detect()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # shims need no one to wait for them
     wire.send(control, found._asdict())
+    _prepare(found)
     gc.collect()
     gc.freeze()
     reader = wire.Reader(control)
@@ -36,6 +37,16 @@ def main() -> None:
             except OSError as error:
                 answer["problem"] = str(error)
             wire.send(control, answer)
+
+
+def _prepare(found: Capabilities) -> None:
+    """What every shim would make for itself otherwise."""
+    if found.mode == "none":
+        return
+    kernel.prepare()
+    if found.seccomp:
+        box: Sandbox = {"mode": found.mode, "root": "", "hostname": "", "mounts": [], "cwd": "/"}
+        seccomp.default_program(os.uname().machine, frozenset(privileges.kept(box)))
 
 
 def _detect() -> Capabilities:

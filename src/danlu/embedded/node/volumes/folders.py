@@ -66,6 +66,7 @@ class VolumeMount:
     target: str
     read_only: bool
     is_file: bool
+    within: str = ""  # of a subPath: its volume
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +101,13 @@ class PreparedVolumes:
             volume = self._volumes.get(wanted["name"])
             if volume is None:
                 raise VolumeError("CreateContainerConfigError", f'cannot find volume "{wanted["name"]}" to mount')
-            source = volume.path
+            source, within = volume.path, ""
             sub_path = subpaths.wanted(wanted, env or {})
             if sub_path:
                 source = subpaths.inside(volume.path, sub_path, wanted["name"], container["name"])
+                within = os.path.realpath(volume.path)
             read_only = volume.read_only or bool(wanted.get("readOnly"))
-            mounts.append(VolumeMount(source, wanted["mountPath"], read_only, not os.path.isdir(source)))
+            mounts.append(VolumeMount(source, wanted["mountPath"], read_only, not os.path.isdir(source), within))
         return mounts
 
     @property

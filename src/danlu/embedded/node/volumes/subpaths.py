@@ -1,7 +1,8 @@
 """subPath: a place inside a volume, and never outside it.
 
 All links are followed first and what counts is where the path ends; folders that are missing are then made by walking
-down without following any link.
+down without following any link. What the answer names may have been swapped for a link when the container begins: its
+shim finds it anew, by descriptors that cannot lead out of the volume (`sandbox/inroot.py`).
 """
 
 from __future__ import annotations
