@@ -244,3 +244,31 @@ def test_ephemeral_truths_about_a_pod(kube: Kube, pod: Make) -> None:
     assert status["qosClass"] == "BestEffort"
     assert status["podIP"] == status["podIPs"][0]["ip"]
     assert status["hostIP"]
+
+
+FIND_AND_STOP = """
+while :; do
+  for p in /proc/[0-9]*; do
+    if [ "$(tr '\\0' ' ' < $p/cmdline 2>/dev/null)" = "sleep 3210 " ]; then
+      kill ${p#/proc/}; echo stopped from $$$$; exit 0
+    fi
+  done
+  sleep 0.1
+done
+"""
+
+
+def test_whose_processes_a_container_sees(kube: Kube, pod: Make) -> None:
+    sleeper = {"name": "sleeper", "image": "busybox", "command": ["sleep", "3210"]}
+    looker = {"name": "looker", "image": "busybox", "command": ["sh", "-c", FIND_AND_STOP]}
+    one = {"containers": [sleeper, looker], "shareProcessNamespace": True}
+    kube.apply(
+        pod("first", "echo $$$$; kill -TERM $$$$; kill -KILL $$$$; echo goes on; ls -d /proc/[0-9]* | wc -l"),
+        pod("together", spec=one),
+    )
+    number, on, count = kube.output("first").splitlines()
+    assert (number, on) == ("1", "goes on"), "number 1 gets no signal that it has no handler for"
+    assert int(count) <= 3
+    together = kube.finished("together")
+    assert (ended(together, "sleeper")["exitCode"], ended(together, "looker")["exitCode"]) == (143, 0)
+    assert int(kube("logs", "together", "-c", "looker").split()[-1]) > 1

@@ -39,6 +39,7 @@ NEVER_STARTED = "NeverStarted"
 INTERRUPTED = "Interrupted"
 """The reason of an end that was not the program's own; not shown to anyone either."""
 MARK = "interrupted"
+PAUSE = "_pause"  # see `pause`
 
 
 async def adopt(containers: Containers, pod_uid: str) -> list[Container]:
@@ -153,8 +154,9 @@ def stop_leftovers(data_dir: Path) -> int:
     left = [folder for folder in folders if _lives(folder)]
     for folder in left:
         interrupt(folder)
-        _send(folder, signal.SIGTERM)
-    _wait_until_gone(left, LEFTOVER_GRACE_S)
+        if folder.parent.name != PAUSE:  # all of its pod would end with it, and not be heard out
+            _send(folder, signal.SIGTERM)
+    _wait_until_gone([folder for folder in left if folder.parent.name != PAUSE], LEFTOVER_GRACE_S)
     for folder in left:
         _send(folder, signal.SIGKILL)
     _wait_until_gone(left, KILL_TIMEOUT_S)

@@ -16,7 +16,7 @@ from danlu.embedded.node import machine
 from danlu.embedded.node.context import NodeContext
 from danlu.embedded.node.imagesource import Image
 from danlu.embedded.node.logs import logfiles
-from danlu.embedded.node.pods import environment
+from danlu.embedded.node.pods import environment, pause
 from danlu.embedded.node.sandbox.box import BindMount, Sandbox
 from danlu.embedded.node.sandbox.procfs import start_time
 from danlu.embedded.node.sandbox.rootfs import SYSTEM_FOLDERS, normal
@@ -104,7 +104,7 @@ def separation(pod: Object, container: Object, context: NodeContext) -> Sandbox:
         "own_ipc": bool(can.own_pids and not spec.get("hostIPC")),
         "default_seccomp": bool(can.seccomp) and not (security.get("privileged") or profile == "Unconfined"),
     }  # type: ignore[typeddict-item]
-    target = container.get("targetContainerName")  # of a debugging container
+    target = pause.NAME if spec.get("shareProcessNamespace") else container.get("targetContainerName")
     seen = next((c for c in context.containers.running_in(pod["metadata"]["uid"]) if target and c.name == target), None)
     if found["own_pids"] and seen is not None:
         found["beside"] = {"pid": seen.pid, "start": start_time(seen.pid)}

@@ -17,7 +17,7 @@ import time
 
 from danlu import errors
 from danlu.embedded.node.context import NodeContext
-from danlu.embedded.node.pods import adoption, inplaceresize, launch, podstatus
+from danlu.embedded.node.pods import adoption, inplaceresize, launch, pause, podstatus
 from danlu.embedded.node.pods.localpod import LocalPod
 from danlu.embedded.node.pods.members import Member, short_duration
 from danlu.embedded.node.pods.podstatus import View
@@ -337,6 +337,7 @@ class PodWorker(LocalPod):
 
     async def _conclude(self) -> None:
         """Nothing runs any more: the last status, then the end of what the pod had here."""
+        await pause.stop(self.context.containers, self.uid)
         self.view.finished = True
         deleting = bool(self.pod["metadata"].get("deletionTimestamp"))
         if self.is_paused and not deleting:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from danlu import errors
 from danlu.embedded.node.imagesource import ImageError
 from danlu.embedded.node.logs import logfiles
-from danlu.embedded.node.pods import environment, launch, probes
+from danlu.embedded.node.pods import environment, launch, pause, probes
 from danlu.embedded.node.pods.localpod import LocalPod
 from danlu.embedded.node.pods.members import Member
 from danlu.embedded.node.pods.prober import Prober
@@ -79,6 +79,7 @@ class Starter:
             self._tell_image(member, image.note)
             member.view.image_id = image.id
             assert local.volumes is not None
+            await pause.start(local.pod, local.context)
             spec = await launch.build(local.known(), member.spec, attempt, image, local.volumes, local.context)
         except (environment.ConfigError, VolumeError) as error:
             raise NotCreated(str(error), config) from error
@@ -86,7 +87,7 @@ class Starter:
             raise NotCreated(error.args[0], error.reason) from error
         except errors.ApiError as error:
             raise NotCreated(error.message, config) from error
-        except OSError as error:  # a full disk, most likely: it is tried again
+        except (OSError, ProcessError) as error:  # a full disk, most likely: it is tried again
             raise NotCreated(str(error)) from error
         except DeviceError as error:
             # kubelet would fail the pod; but the scheduler counted right, so the one who has them is about to go.
