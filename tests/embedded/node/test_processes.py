@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import textwrap
@@ -165,6 +166,32 @@ async def test_a_container_has_its_own_processes(containers: Containers) -> None
     assert {"1", str(number)} <= set(rest.split())
     assert max(map(int, rest.split())) < 100, "numbers begin anew in each container"
     assert procfs.parent(container.pid) == container.shim_pid, "the node knows it by the machine's own number"
+
+
+def make_node(folder: str) -> None:
+    os.makedirs(folder)
+    os.mknod(f"{folder}/loop", 0o666 | stat.S_IFBLK, os.makedev(7, 0))
+
+
+async def test_device_nodes_of_a_volume_are_no_devices_even_to_who_may_mount(containers: Containers) -> None:
+    hierarchy = containers.spawner.capabilities.device_cgroups
+    if not hierarchy:
+        pytest.skip("no cgroups of version 1 for devices, or not root")
+    script = (
+        "mount -o remount,bind,dev / && head -c1 /dev/full | wc -c; head -c1 /loop; mknod /made c 1 7; echo on; cat"
+    )
+    made = spec(containers, "c", ["sh", "-c", f"({script}) 2>&1"], stdin=True)
+    made["sandbox"] |= {"device_cgroups": hierarchy, "add_capabilities": ["SYS_ADMIN", "MKNOD"]}
+    make_node(made["sandbox"]["root"])
+    container = await containers.start(POD, "c", 0, made)
+    await heard(container, "on")
+    session = await containers.exec(container.id, ["sh", "-c", "head -c1 /loop 2>&1; true"])
+    refused = "Operation not permitted"
+    assert [line.rpartition(": ")[2] for line in said(container).splitlines()] == ["1", refused, refused, "on"]
+    assert refused in await output(session)
+    await containers.signal(container.id, signal.SIGKILL)
+    await ended(containers, container)
+    assert container.id not in os.listdir(hierarchy)
 
 
 async def test_what_hears_no_signal_is_killed_where_that_is_asked_for(containers: Containers) -> None:

@@ -104,6 +104,8 @@ def separation(pod: Object, container: Object, context: NodeContext) -> Sandbox:
         "own_ipc": bool(can.own_pids and not spec.get("hostIPC")),
         "default_seccomp": bool(can.seccomp) and not (security.get("privileged") or profile == "Unconfined"),
     }  # type: ignore[typeddict-item]
+    if can.device_cgroups and not security.get("privileged"):
+        found["device_cgroups"] = can.device_cgroups
     target = pause.NAME if spec.get("shareProcessNamespace") else container.get("targetContainerName")
     seen = next((c for c in context.containers.running_in(pod["metadata"]["uid"]) if target and c.name == target), None)
     if found["own_pids"] and seen is not None:

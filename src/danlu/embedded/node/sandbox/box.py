@@ -32,6 +32,7 @@ class Sandbox(TypedDict):
     gid: NotRequired[int | None]
     groups: NotRequired[list[int]]
     devices: NotRequired[list[str]]  # device nodes of the host, e.g. /dev/nvidia0
+    device_cgroups: NotRequired[str]  # where the container's is made; absent: it has none
     privileged: NotRequired[bool]
     add_capabilities: NotRequired[list[str]]
     drop_capabilities: NotRequired[list[str]]
@@ -57,3 +58,4 @@ class Capabilities(NamedTuple):
     own_ports: str = ""  # "yes" when no pod can bind what is another's: see `ownports`
     own_pids: str = ""  # "yes" when a container can have process numbers of its own
     seccomp: str = ""  # "yes" when calls can be refused: see `seccomp`
+    device_cgroups: str = ""  # where they can be made: see `devicecgroup`

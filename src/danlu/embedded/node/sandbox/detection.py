@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from danlu.embedded.node.network import ownports
-from danlu.embedded.node.sandbox import kernel, namespaces, seccomp
+from danlu.embedded.node.sandbox import devicecgroup, kernel, namespaces, seccomp
 from danlu.embedded.node.sandbox.box import Capabilities, Sandbox
 
 FORCED = "DANLU_SANDBOX"  # "none" in the environment: run degraded, to try out what others have to live with
@@ -49,7 +49,7 @@ def _found(mode: str, no_pids: str, no_ports: str) -> Capabilities:
     if no_seccomp:
         text += f"; no system calls are refused: {no_seccomp}"
     ports, pids, calls = ("" if problem else "yes" for problem in (no_ports, no_pids, no_seccomp))
-    return Capabilities(mode, text, ports, pids, calls)
+    return Capabilities(mode, text, ports, pids, calls, devicecgroup.find() if mode == "root" else "")
 
 
 def _refuse_calls(mode: str) -> None:

@@ -28,7 +28,7 @@ from typing import NoReturn, NotRequired, TypedDict
 from danlu.embedded import private_files
 from danlu.embedded.node.logs.logfiles import LogWriter
 from danlu.embedded.node.network import ownports
-from danlu.embedded.node.sandbox import containerprocess, kernel, layering, namespaces, procfs, wire
+from danlu.embedded.node.sandbox import containerprocess, devicecgroup, kernel, layering, namespaces, procfs, wire
 from danlu.embedded.node.sandbox.box import Sandbox
 from danlu.embedded.node.sandbox.procfs import boot_id, descendants, exit_code, proportional, resident, start_time
 from danlu.embedded.node.sandbox.wire import Message
@@ -102,6 +102,7 @@ class Shim:
         self.oom = False
         ports = spec["sandbox"].get("ports")
         self.supervisor = ownports.Supervisor(ports, self._refused_port) if ports else None
+        self.device_cgroup = ""
         self.status: int | None = None  # of the container's first process, as waitpid tells it
         self.next_memory_check = 0.0
 
@@ -157,6 +158,8 @@ class Shim:
         os.makedirs(box["root"], exist_ok=True)
         spec = self.spec
         program = containerprocess.Program(spec["argv"], spec["env"], box, spec["tty"], spec["stdin"])
+        if "device_cgroups" in box:
+            self.device_cgroup = devicecgroup.make(box["device_cgroups"], spec["id"], box.get("devices", ()))
         spawned = containerprocess.spawn(namespaces.NewNamespaces(box), program, ready=self._write_pid)
         self.pid = spawned.pid
         if spawned.problem:
@@ -187,7 +190,12 @@ class Shim:
             if client.watching:
                 client.send({"state": "refused", "address": address, "port": port})
 
+    def _limit_devices(self, pid: int) -> None:
+        if self.device_cgroup:
+            devicecgroup.join(self.device_cgroup, pid)
+
     def _write_pid(self, pid: int) -> None:
+        self._limit_devices(pid)
         self._write("pid", {"pid": pid, "start": start_time(pid), "boot": boot_id(), "shim": os.getpid()})
 
     def _write(self, name: str, content: object) -> None:
@@ -317,7 +325,7 @@ class Shim:
         if tty:
             env.setdefault("TERM", "xterm")
         program = containerprocess.Program(message["argv"], env, box, tty, bool(message.get("stdin")))
-        spawned = containerprocess.spawn(namespaces.JoinedNamespaces(box, self.pid), program)
+        spawned = containerprocess.spawn(namespaces.JoinedNamespaces(box, self.pid), program, ready=self._limit_devices)
         if spawned.problem:
             spawned.give_up()
             client.send({"problem": spawned.problem, "exit_code": 126 + ("not found" in spawned.problem)})
@@ -420,6 +428,7 @@ class Shim:
             self.log.close()
         ended = {**outcome, "started_at": self.started_at, "finished_at": time.time()}
         self._write("exit.json", ended)
+        devicecgroup.remove(self.device_cgroup)
         for layer in ("root", "skeleton", layering.WORK):
             remove_small(os.path.join(self.folder, layer), LAYER_ENTRIES)
         # Those who connected while we were busy are told too, so that no one waits for a socket that has gone.
