@@ -12,6 +12,7 @@ from danlu.embedded.node import machine
 from danlu.embedded.node.imagesource import Image
 from danlu.embedded.node.pods import launch, podadmission
 from danlu.embedded.node.pressure import eviction
+from danlu.embedded.node.sandbox.box import Capabilities
 from danlu.embedded.node.settings import NodeSettings
 from danlu.meta import resourcesums
 from danlu.meta.kind import Object
@@ -56,6 +57,30 @@ def test_root_is_refused_where_it_is_not_wanted(user: int | None, problem: str) 
     container = {"name": "c", "securityContext": {"runAsUser": user}}
     with pytest.raises(launch.CreateError, match=problem):
         launch._refuse_root(pod, container, launch.security_context(pod, container))
+
+
+@pytest.mark.parametrize(
+    ("spec", "security", "missing"),
+    [
+        ({}, {}, set()),
+        ({"hostPID": True}, {}, {"own_pids"}),
+        ({"hostIPC": True}, {}, {"own_ipc"}),
+        ({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, {}, {"default_seccomp"}),
+        ({"securityContext": {"seccompProfile": {"type": "Unconfined"}}},
+         {"seccompProfile": {"type": "RuntimeDefault"}}, set()),
+        ({}, {"seccompProfile": {"type": "Localhost", "localhostProfile": "x.json"}}, set()),
+        ({}, {"privileged": True}, {"default_seccomp", "device_cgroups"}),
+    ],
+)  # fmt: skip
+def test_what_a_container_does_not_share(spec: Object, security: Object, missing: set[str]) -> None:
+    can = Capabilities("root", "", "yes", "yes", "yes", "/cgroup")
+    containers = SimpleNamespace(spawner=SimpleNamespace(capabilities=can), running_in=lambda uid: [])
+    context: Any = SimpleNamespace(containers=containers)
+    found = launch.separation({"metadata": {"uid": "u"}, "spec": spec}, {"securityContext": security}, context)
+    everything = {"own_pids": True, "own_ipc": True, "default_seccomp": True, "device_cgroups": "/cgroup"}
+    assert {key: value for key, value in found.items() if value} == {
+        key: value for key, value in everything.items() if key not in missing
+    }
 
 
 def pod(cpu: str = "1", **spec: Any) -> Object:
