@@ -202,6 +202,18 @@ async def test_what_hears_no_signal_is_killed_where_that_is_asked_for(containers
     assert (await ended(containers, container))["signal"] == 9
 
 
+@pytest.mark.parametrize("heeds", ["echo heard", ""])
+async def test_what_handles_or_ignores_a_signal_is_not_killed_for_it(containers: Containers, heeds: str) -> None:
+    own_pids(containers)
+    container = await start(containers, ["sh", "-c", f"trap '{heeds}' TERM; echo ready; while :; do sleep 0.1; done"])
+    await heard(container, "ready")
+    await containers.signal(container.id, signal.SIGTERM, or_kill=True)
+    session = await containers.exec(container.id, ["sh", "-c", "kill -0 1 && echo there"])
+    assert "there" in await output(session)
+    await containers.signal(container.id, signal.SIGKILL)
+    await ended(containers, container)
+
+
 async def test_a_container_that_sees_the_processes_of_another(containers: Containers) -> None:
     own_pids(containers)
     first = await start(containers, ["sleep", "100"], name="first")

@@ -57,7 +57,7 @@ class Termination:
             adoption.interrupt(container.folder)
         stop_signal = (member.spec.get("lifecycle") or {}).get("stopSignal") or "SIGTERM"
         number = getattr(signal, stop_signal, signal.SIGTERM)
-        await self._send(container, number, or_kill=self._pod.is_paused)  # `danlu down` waits for those who heard it
+        await self._send(container, number, or_kill=True)
         least = time.monotonic() + LEAST_GRACE_S
         while not container.ended.is_set() and (left() > 0 or time.monotonic() < least):
             with contextlib.suppress(TimeoutError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 
 def exit_code(status: int) -> int:
@@ -19,14 +20,20 @@ def start_time(pid: int) -> int:
         return 0
 
 
-def catches(pid: int, number: int) -> bool:
-    """Whether the process has a handler for the signal. True when that cannot be told."""
+IGNORED_BY_DEFAULT = frozenset((signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH))
+
+
+def is_deaf(pid: int, number: int) -> bool:
+    """Whether a signal that ends others does nothing to this process, and not because its program says so: it is number 1
+    of its namespace, has no handler for it, and neither ignores it nor waits for it. False when that cannot be told."""
     try:
         with open(f"/proc/{pid}/status", "rb") as file:
-            caught = next(int(line.split()[1], 16) for line in file if line.startswith(b"SigCgt:"))
-    except (OSError, StopIteration, ValueError):
-        return True
-    return bool(caught >> (number - 1) & 1)
+            told = dict(line.split(b":", 1) for line in file)
+        heeded = [int(told[name], 16) for name in (b"SigCgt", b"SigIgn", b"SigBlk")]
+        is_first = int(told[b"NSpid"].split()[-1]) == 1
+    except (OSError, KeyError, ValueError):
+        return False
+    return is_first and number not in IGNORED_BY_DEFAULT and not any(mask >> (number - 1) & 1 for mask in heeded)
 
 
 def boot_id() -> str:

@@ -295,7 +295,7 @@ class Shim:
             client.send({"state": "running", "pid": self.pid, "shim": own, "started_at": self.started_at})
         elif what == "signal":
             number, pid = int(message["signal"]), client.exec_pid or self.pid
-            if message.get("or_kill") and pid == self.pid and not procfs.catches(pid, number):
+            if message.get("or_kill") and pid == self.pid and procfs.is_deaf(pid, number):
                 number = signal.SIGKILL
             self._signal(number, pid)
         elif what == "exec":
