@@ -40,6 +40,7 @@ LONGEST = (
 
 
 os.environ["DANLU_LANG"] = "en"  # whatever whoever runs the tests speaks
+os.environ["DANLU_PULL"] = "never"  # no test asks a registry of the world; those about pulling have one of their own
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -70,7 +70,13 @@ class Danlu:
     def environment(self) -> dict[str, str]:
         """As the user's shell would have it: no variables of whoever runs the tests beyond what programs need."""
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "XDG_CACHE_HOME") if name in os.environ}
-        found = {**kept, "HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig), "DANLU_LANG": "en"}
+        found = {
+            **kept,
+            "HOME": str(self.home),
+            "KUBECONFIG": str(self.kubeconfig),
+            "DANLU_LANG": "en",
+            "DANLU_PULL": "never",
+        }
         if "XDG_CACHE_HOME" not in kept:
             found["XDG_CACHE_HOME"] = str(Path("~/.cache").expanduser())  # built environments are shared
         if self.user is not None:

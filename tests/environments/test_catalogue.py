@@ -106,3 +106,59 @@ def test_environments_are_built_where_a_linked_cache_really_lies(
     folder = Catalogue(tmp_path).environments()["torch"].folder
     assert folder is not None
     assert folder.is_relative_to(tmp_path / "disk")
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "wanted"),
+    [
+        ("python:3.11", "default", "image"),
+        ("docker.io/library/python", "default", "image"),
+        ("busybox", "ci-7", "image"),
+        ("redis:7", "default", "environment"),
+        ("redis:7", "ci-7", "image"),
+        ("busybox", "default", ""),
+    ],
+)
+def test_which_way_is_preferred(tmp_path: Path, name: str, namespace: str, wanted: str) -> None:
+    (tmp_path / "images.yaml").write_text(
+        "prefer: [{image: [python], use: image}, {namespace: ['ci-*'], use: image}, {image: redis, use: environment}]"
+    )
+    assert Catalogue(tmp_path).preference(name, namespace) == wanted
+
+
+@pytest.mark.parametrize("rules", ["{image: x}", "[x]", "[{image: x, use: neither}]"])
+def test_rules_that_are_none_are_refused(tmp_path: Path, rules: str) -> None:
+    (tmp_path / "images.yaml").write_text(f"prefer: {rules}")
+    with pytest.raises(ImageError, match="has to be a list of rules"):
+        Catalogue(tmp_path).preference("x", "default")
+
+
+@pytest.mark.parametrize(
+    ("tag", "asked"),
+    [
+        ("2.7-slim", "2.7"),
+        ("99", "99"),
+        (".".join(map(str, sys.version_info[:2])), ""),
+        (f"{sys.version_info[0]}-bookworm", ""),
+        ("v1beta1-45c5727", ""),
+        ("latest", ""),
+    ],
+)
+def test_another_version_is_told_with_both(tmp_path: Path, tag: str, asked: str) -> None:
+    image = Catalogue(tmp_path).resolve(f"python:{tag}")
+    assert not image.note
+    if asked:
+        assert f"asks for python {asked}" in image.differs
+        assert f"has python {sys.version_info[0]}." in image.differs
+    else:
+        assert not image.differs
+
+
+def test_a_name_that_only_looks_like_one_has_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogues.Environment, "is_built", True)
+    guessed = Catalogue(tmp_path).resolve("registry.example.com/me/my-pytorch-train:v1")
+    assert guessed.environment == "torch"
+    assert not guessed.known
+    assert not guessed.cmd
+    assert "its name suggests" in guessed.differs
+    assert Catalogue(tmp_path).resolve("pytorch/pytorch:2.15.0").known

@@ -22,7 +22,11 @@ IMAGE_REASONS = (
     "RegistryUnavailable",
 )  # fmt: skip
 STARTS = ("RunContainerError", "CreateContainerError", "StartError", "ContainerCannotRun", "PostStartHookError")
-OF_IMAGES = ("DL-ENVIRONMENT-NOT-BUILT", "DL-ENVIRONMENT-UNDESCRIBED", "DL-IMAGE-NOT-LISTED")
+OF_IMAGES = (
+    "DL-ENVIRONMENT-NOT-BUILT", "DL-ENVIRONMENT-UNDESCRIBED", "DL-IMAGE-NOT-LISTED", "DL-PULL-NOT-FOUND",
+    "DL-PULL-DENIED", "DL-PULL-UNREACHABLE", "DL-PULL-FAILED", "DL-PULL-OFF", "DL-PULL-NEVER",
+    "DL-IMAGE-NEEDS-NAMESPACES", "DL-PREFER-RULES",
+)  # fmt: skip
 OF_NODE = ("DL-NO-COMMAND",)  # why the node of `danlu up` cannot make a container
 SUBSTITUTED = ("DL-IMAGE-UNKNOWN", "DL-IMAGE-NOT-BUILT")
 HARMLESS = ("ContainerCreating", "PodInitializing", "")  # a container waits like this for a moment before every start

@@ -4,7 +4,7 @@ Variables of the environment that are read: DANLU_HOME (the data directory), DAN
 namespaces, to try out what locked-down machines have to live with), DANLU_PIDS=shared (without those of process numbers
 alone), DANLU_TRACEBACK (an unexpected error of `danlu` shows where it happened), DANLU_ENCRYPTION_KEY_FILE (the keys of
 encrypted secrets; default: in the data directory), XDG_CACHE_HOME (built
-environments), DANLU_IMAGE (what the console's own small pods run).
+environments), DANLU_PULL=never (no images are pulled for pods), DANLU_IMAGE (what the console's own small pods run).
 """
 
 from __future__ import annotations

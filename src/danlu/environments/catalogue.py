@@ -1,8 +1,9 @@
 """From an image's name to a local environment, through a catalogue: the node's `ImageSource`.
 
-Danlu pulls nothing. An image name stands for programs that a pod expects to find; the catalogue says which environment
-of this machine has them: images.yaml beside this file, and DATA/images.yaml of the user, which is asked first. A name
-that nobody knows runs in the default environment, and an event says so; with `--images strict` it cannot be pulled.
+An image name stands for programs that a pod expects to find; the catalogue says which environment of this machine has
+them: images.yaml beside this file, and DATA/images.yaml of the user, which is asked first. What it does not know, and
+what is not built, the node pulls (`node/images`). Where that cannot be had, a name that nobody knows runs in the
+default environment, and an event says so; with `--images strict` it cannot be pulled.
 
 Environments with requirements are virtual environments under ~/.cache/danlu/environments/<name>-<hash>, made once for
 each account by `build`, and used by all data directories. What `sharing` has put into /var/cache/danlu serves every
@@ -14,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,13 +29,14 @@ from typing import Any
 import danlu
 from danlu.diagnose import say, stated
 from danlu.embedded.node import imagesource
-from danlu.embedded.node.imagesource import DEFAULT_PATH, ImageError, repository
+from danlu.embedded.node.imagesource import DEFAULT_PATH, ENVIRONMENT, IMAGE, ImageError, repository
 
 DEFAULT = "default"
 SHARED_CACHE = Path("/var/cache/danlu")  # for all accounts; only an administrator can have made it
 COMPLETE = "complete.txt"  # in a built environment: its packages; written last
 Progress = Callable[[str], None]
 DATA_PLACE = "/danlu/data"  # in a container: the machine's data sets, read-only
+TAG_VERSION = re.compile(r":v?(\d+(?:\.\d+)*)(?=$|[-+_@])")  # the version that an image's tag begins with
 # Libraries ask the machine for its cores, not the limit: workers that share a machine would trample each other.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -73,6 +76,13 @@ class Environment:
         stated = "\n".join((*self.requirements, f"python {sys.version_info[0]}.{sys.version_info[1]}"))
         return hashlib.sha256(stated.encode()).hexdigest()
 
+    def version_of(self, program: str) -> str:
+        """Of what it has; "" when that is not known."""
+        if program == "python":
+            return ".".join(map(str, sys.version_info[:3])) if self.python == "own" or self.requirements else ""
+        pinned = (one.partition("==") for one in self.requirements)
+        return next((version for name, _, version in pinned if name.partition("[")[0] == program), "")
+
     @property
     def is_built(self) -> bool:
         return not self.requirements or (self.folder is not None and _is_complete(self.folder))
@@ -92,6 +102,8 @@ class CatalogueImage:
     known: bool = True  # in a catalogue, so that its entrypoint and cmd are what they are
     remedy: str = ""  # where nothing is known of it: what would change that
     note: str = ""  # why something else than the image itself runs; "" when the catalogue knows it
+    fallback: bool = False  # nothing that is here stands for it
+    differs: str = ""  # how what runs is not quite what its name says
 
     @property
     def id(self) -> str:
@@ -134,6 +146,9 @@ class CatalogueImage:
             self.known,
             self.remedy,
             self.note,
+            environment=self.environment.name,
+            fallback=self.fallback,
+            differs=self.differs,
         )
 
     def paths(self) -> list[str]:
@@ -227,6 +242,21 @@ class Catalogue:
     def resolve(self, name: str) -> imagesource.Image:
         return self.find(name).image()
 
+    def preference(self, name: str, namespace: str) -> str:
+        """The first rule of images.yaml that fits both: `prefer: [{image, namespace, use}]`."""
+        rules = self._of_user().get("prefer") or ()
+        if not isinstance(rules, list | tuple) or not all(isinstance(rule, dict) for rule in rules):
+            raise ImageError(stated("DL-PREFER-RULES", file=str(self._user_file)))
+        forms = spellings(name)
+        for rule in rules:
+            of_image = _fits(rule.get("image"), forms)
+            if of_image and _fits(rule.get("namespace"), [namespace]):
+                wanted = str(rule.get("use") or "")
+                if wanted not in (ENVIRONMENT, IMAGE):
+                    raise ImageError(stated("DL-PREFER-RULES", file=str(self._user_file)))
+                return wanted
+        return ""
+
     def remove_unused(self) -> None:
         try:
             named = self._user_file.read_text()
@@ -252,7 +282,8 @@ class Catalogue:
             raise ImageError(say("DL-IMAGE-NOT-LISTED", image=name, file=str(self._user_file)))
         note = stated("DL-IMAGE-UNKNOWN", image=name, environment=DEFAULT)
         remedy = stated("DL-DESCRIBE-IMAGE", file=str(self._user_file))
-        return CatalogueImage(name, self.environments()[DEFAULT], known=False, remedy=remedy, note=note)
+        environment = self.environments()[DEFAULT]
+        return CatalogueImage(name, environment, known=False, remedy=remedy, note=note, fallback=True)
 
     def _image(self, name: str, entry: dict[str, Any]) -> CatalogueImage:
         environments = self.environments()
@@ -260,14 +291,16 @@ class Catalogue:
         environment = environments.get(wanted)
         if environment is None:
             raise ImageError(stated("DL-ENVIRONMENT-UNDESCRIBED", image=name, wanted=wanted))
-        note = ""
+        note, fallback = "", False
         if not environment.is_built:
+            fallback = True
             if self.strict:
                 raise ImageError(say("DL-ENVIRONMENT-NOT-BUILT", image=name, wanted=wanted))
             note = say("DL-IMAGE-NOT-BUILT", image=name, environment=DEFAULT, wanted=wanted)
             extra = environment.env
             environment = environments[DEFAULT]
             environment = Environment(environment.name, {**environment.env, **extra}, (), environment.python)
+        guess = bool(entry.get("guess"))
         return CatalogueImage(
             name,
             environment,
@@ -276,7 +309,11 @@ class Catalogue:
             {key: str(value) for key, value in (entry.get("env") or {}).items()},
             entry.get("workdir") or "/",
             dict(entry.get("files") or {}),
+            known=not guess,
+            remedy=stated("DL-DESCRIBE-IMAGE", file=str(self._user_file)) if guess else "",
             note=note,
+            fallback=fallback,
+            differs="" if note else _difference(name, environment, entry),
         )
 
     def _of_user(self) -> dict[str, Any]:
@@ -287,6 +324,27 @@ class Catalogue:
         if stamp != self._user_stamp:
             self._user, self._user_stamp = _read(self._user_file), stamp
         return self._user
+
+
+def _difference(name: str, environment: Environment, entry: dict[str, Any]) -> str:
+    """That another version runs than the tag names, or that the name only looks like it; "" otherwise."""
+    if entry.get("guess"):
+        return stated("DL-IMAGE-GUESSED", image=name, environment=environment.name)
+    program = str(entry.get("version") or "")
+    asked, has = TAG_VERSION.search(name), environment.version_of(program) if program else ""
+    if not asked or not has or f"{has}.".startswith(f"{asked[1]}."):
+        return ""
+    return stated(
+        "DL-IMAGE-VERSION", image=name, asked=asked[1], environment=environment.name, program=program, version=has
+    )
+
+
+def _fits(patterns: Any, forms: list[str]) -> bool:
+    """No pattern at all fits everything."""
+    if patterns is None:
+        return True
+    stated = [patterns] if isinstance(patterns, str) else patterns
+    return any(fnmatchcase(form, str(pattern)) for pattern in stated for form in forms)
 
 
 def _located(entry: dict[str, Any], folder: Path) -> dict[str, Any]:

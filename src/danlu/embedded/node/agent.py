@@ -19,6 +19,7 @@ from danlu.client.informer import Informer
 from danlu.embedded import permissions
 from danlu.embedded.node import machine, nodeobject
 from danlu.embedded.node.context import NodeContext
+from danlu.embedded.node.images.imagemanager import ImageManager
 from danlu.embedded.node.imagesource import ImageSource, MachineImages
 from danlu.embedded.node.network.podsockets import PodSockets
 from danlu.embedded.node.nodeobject import HOST_ADDRESS, Offer
@@ -61,10 +62,12 @@ class Agent:
         self.settings = settings = settings or NodeSettings()
         self.shares = list(shares) or [NodeShare("danlu")]
         self.node_services = parts.node_services or NoNodeServices()
-        self.images: ImageSource = parts.images or MachineImages()
+        self.images = ImageManager(data_dir, parts.images or MachineImages(), shared=settings.shared)
         self.sockets = parts.sockets or PodSockets.of(data_dir, settings.pod_network)
         self.containers = self.sockets.containers
         self.spawner = self.containers.spawner
+        self.images.layers_in_use = self._layers_in_use
+        self.images.can_run = lambda: self.spawner.capabilities.mode != "none"
         self.offers = [self._offer(share) for share in self.shares]
         self._contexts = {offer.name: self._context(client, offer.name) for offer in self.offers}
         recorders = {name: context.recorder for name, context in self._contexts.items()}
@@ -99,6 +102,9 @@ class Agent:
         await asyncio.gather(*(context.recorder.stop() for context in self._contexts.values()))
         await self.containers.close()
         await self.spawner.stop()
+
+    def _layers_in_use(self) -> list[str]:
+        return [layer for run in self.containers.running() for layer in run.spec["sandbox"].get("layers", ())]
 
     def _offer(self, share: NodeShare) -> Offer:
         count = len(self.shares)

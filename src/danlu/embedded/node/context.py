@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from danlu.client.client import Client
-from danlu.embedded.node.imagesource import ImageSource
+from danlu.embedded.node.images.imagemanager import ImageManager
 from danlu.embedded.node.network.podaddresses import Addresses
 from danlu.embedded.node.network.podsockets import PodSockets
 from danlu.embedded.node.sandbox.processes import Containers
@@ -40,7 +40,7 @@ class NodeContext:
     settings: NodeSettings
     recorder: EventRecorder
     containers: Containers
-    images: ImageSource
+    images: ImageManager
     addresses: Addresses
     sockets: PodSockets
     host_ip: str = "127.0.0.1"

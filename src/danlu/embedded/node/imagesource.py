@@ -8,13 +8,47 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+ENVIRONMENT, IMAGE = "environment", "image"  # the two ways that a name may go
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class ImageError(Exception):
-    """The image cannot be had: ErrImagePull with this message."""
+    """The image cannot be had: with this message, and `reason` in its container's status."""
+
+    reason = "ErrImagePull"
+
+
+class UnknownUser(Exception):
+    """The image has no such user or group."""
+
+
+class Account(NamedTuple):
+    """Of an image."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...] = ()  # beside its own
+    home: str = "/"
+
+
+class Accounts(Protocol):
+    """Who an image runs as."""
+
+    @property
+    def user(self) -> str:
+        """As its configuration names it."""
+        ...
+
+    @property
+    def is_named(self) -> bool:
+        """By a name, of which nobody outside can say whose number it is."""
+        ...
+
+    def account(self, uid: int | None) -> Account:
+        """Its own user, or the one with this number. Raises UnknownUser."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +67,12 @@ class Image:
     known: bool = True  # its entrypoint and cmd are what they are
     remedy: str = ""  # where nothing is known of it: what would change that
     note: str = ""  # why something else than the image itself runs; "" when it does not
+    layers: tuple[str, ...] = ()  # unpacked, the topmost first: its own file tree; none: the machine's folders
+    accounts: Accounts | None = None  # of its own file tree
+    stop_signal: str = ""  # what it wants instead of SIGTERM
+    differs: str = ""  # how what runs is not quite what its name says: another version
+    environment: str = ""  # of this machine, that stands for it
+    fallback: bool = False  # nothing that is here stands for this name: the image itself is better, if it can be had
 
 
 class ImageSource(Protocol):
@@ -41,6 +81,10 @@ class ImageSource(Protocol):
 
     def resolve(self, name: str) -> Image:
         """Raises ImageError when it cannot be had."""
+        ...
+
+    def preference(self, name: str, namespace: str) -> str:
+        """ENVIRONMENT: what stands for it here and nothing else; IMAGE: the image itself; "": whichever is better."""
         ...
 
     def remove_unused(self) -> None:
@@ -56,6 +100,9 @@ class MachineImages:
     def resolve(self, name: str) -> Image:
         digest = hashlib.sha256(name.encode()).hexdigest()
         return Image(name, f"{repository(name)}@sha256:{digest}", env={"PATH": DEFAULT_PATH}, known=False)
+
+    def preference(self, name: str, namespace: str) -> str:
+        return ENVIRONMENT
 
     def remove_unused(self) -> None:
         return None

@@ -14,7 +14,7 @@ from danlu.diagnose import say, stated
 from danlu.embedded import private_files
 from danlu.embedded.node import machine
 from danlu.embedded.node.context import NodeContext
-from danlu.embedded.node.imagesource import Image
+from danlu.embedded.node.imagesource import Accounts, Image, UnknownUser
 from danlu.embedded.node.logs import logfiles
 from danlu.embedded.node.pods import environment, pause
 from danlu.embedded.node.sandbox.box import BindMount, Sandbox
@@ -60,11 +60,10 @@ async def build(
     own = await environment.build(pod, container, context)
     argv = command_line(container, image, own)
     security = security_context(pod, container)
-    _refuse_root(pod, container, security)
+    account = _account(security, image, context)
+    _refuse_root(pod, container, security, image.accounts)
     devices = context.devices(pod, container)
-    # A user without an account has no home; where every pod has such a user, programs get a place to write to.
-    home = "/root" if not security.get("runAsUser") else "/tmp" if context.settings.shared else "/"
-    env = _variables(pod, container, image, home, {**devices.env, **own})
+    env = _variables(pod, container, image, account.home, {**devices.env, **own})
     mounts = await _mounts(pod, container, image, folder, context, volumes.mounts(container, own))
     if context.mode == "none":
         env |= _hints(mounts, folder, env, own)
@@ -84,11 +83,19 @@ async def build(
         "log": logfiles.path_for(context.data_dir, uid, name, attempt),
         "log_limits": log_limits(context.settings, machine.disk(Path(context.data_dir))),
         "memory_limit": memory_limit(container),
+        "stop_signal": image.stop_signal,
         "sandbox": _sandbox(
             pod,
-            security,
+            {**security, "runAsUser": account.uid, "runAsGroup": account.gid},
             context,
-            _FileTree(folder / "root", mounts, container.get("workingDir") or image.workdir, devices.nodes),
+            _FileTree(
+                folder / "root",
+                mounts,
+                container.get("workingDir") or image.workdir,
+                devices.nodes,
+                [*image.layers],
+                [*account.groups],
+            ),
         )
         | separation(pod, container, context),
     }
@@ -113,6 +120,28 @@ def separation(pod: Object, container: Object, context: NodeContext) -> Sandbox:
     return found
 
 
+class _User(NamedTuple):
+    """Whose a container's processes are; None: nobody asked, so whose the machine gives them."""
+
+    uid: int | None
+    gid: int | None
+    groups: tuple[int, ...]
+    home: str
+
+
+def _account(security: Object, image: Image, context: NodeContext) -> _User:
+    asked, group = security.get("runAsUser"), security.get("runAsGroup")
+    if image.accounts is None:
+        # A user without an account has no home; where every pod has such a user, programs get a place to write to.
+        home = "/root" if not asked else "/tmp" if context.settings.shared else "/"
+        return _User(asked, group, (), home)
+    try:
+        found = image.accounts.account(asked)
+    except UnknownUser as error:
+        raise CreateError(str(error)) from error
+    return _User(found.uid, found.gid if group is None else group, found.groups, found.home)
+
+
 class _FileTree(NamedTuple):
     """What a container's processes see."""
 
@@ -120,6 +149,8 @@ class _FileTree(NamedTuple):
     mounts: list[BindMount]
     cwd: str
     devices: list[str]
+    layers: list[str]
+    groups: list[int]  # that the image gives its user
 
 
 def _sandbox(pod: Object, security: Object, context: NodeContext, tree: _FileTree) -> Sandbox:
@@ -128,12 +159,17 @@ def _sandbox(pod: Object, security: Object, context: NodeContext, tree: _FileTre
     box: Sandbox = {
         "mode": context.mode,
         "root": str(tree.root),
+        "layers": tree.layers,
         "hostname": "" if host_network else environment.hostname(pod),
         "mounts": tree.mounts,
         "cwd": tree.cwd,
         "uid": security.get("runAsUser"),
         "gid": security.get("runAsGroup"),
-        "groups": [*(security.get("supplementalGroups") or ()), *([g] if (g := security.get("fsGroup")) else ())],
+        "groups": [
+            *tree.groups,
+            *(security.get("supplementalGroups") or ()),
+            *([g] if (g := security.get("fsGroup")) else ()),
+        ],
         "devices": tree.devices,
         "privileged": bool(security.get("privileged")),
         "add_capabilities": list(capabilities.get("add") or ()),
@@ -174,16 +210,22 @@ def command_line(container: Object, image: Image, env: Mapping[str, str]) -> lis
     return argv
 
 
-def _refuse_root(pod: Object, container: Object, security: Object) -> None:
+def _refuse_root(pod: Object, container: Object, security: Object, accounts: Accounts | None = None) -> None:
     if not security.get("runAsNonRoot"):
         return
     user = security.get("runAsUser")
     where = f'(pod: "{pod_key(pod)}", container: {container["name"]})'
     if user == 0:
         raise CreateError(f"container's runAsUser breaks non-root policy {where}", "CreateContainerConfigError")
-    if user is None:
-        problem = f"container has runAsNonRoot and image will run as root {where}"
-        raise CreateError(problem, "CreateContainerConfigError")
+    if user is not None:
+        return
+    if accounts is not None and accounts.is_named:
+        known = f"has non-numeric user ({accounts.user}), cannot verify user is non-root"
+    elif accounts is None or accounts.account(None).uid == 0:
+        known = "will run as root"
+    else:
+        return
+    raise CreateError(f"container has runAsNonRoot and image {known} {where}", "CreateContainerConfigError")
 
 
 def _variables(pod: Object, container: Object, image: Image, home: str, own: Mapping[str, str]) -> dict[str, str]:

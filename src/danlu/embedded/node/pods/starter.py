@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from danlu import errors
-from danlu.embedded.node.imagesource import ImageError
+from danlu.embedded.node.imagesource import Image, ImageError
 from danlu.embedded.node.logs import logfiles
 from danlu.embedded.node.pods import environment, launch, pause, probes
 from danlu.embedded.node.pods.localpod import LocalPod
@@ -22,6 +22,8 @@ from danlu.embedded.node.sandbox.processes import Container, ProcessError
 from danlu.embedded.node.sandbox.shim import LaunchSpec
 from danlu.embedded.node.volumes.subpaths import VolumeError
 from danlu.meta.said import Said, carried
+
+REFUSED = {"InvalidImageName": "InspectFailed"}  # the event's reason, where it is another than the status'
 
 
 class NotCreated(Exception):
@@ -48,7 +50,7 @@ class Starter:
         try:
             spec = await self._prepare(member, attempt)
         except ImageError as error:
-            self._image_failed(member, error.args[0])
+            self._image_failed(member, error)
             return
         except NotCreated as error:
             self._not_created(member, error.reason, error.args[0])
@@ -75,8 +77,10 @@ class Starter:
         """Raises ImageError, or NotCreated for whatever else is missing."""
         local, config = self._pod, "CreateContainerConfigError"
         try:
-            image = local.context.images.resolve(member.spec.get("image") or "")
-            self._tell_image(member, image.note)
+            images, client = local.context.images, local.context.client
+            provided = await images.provide(local.pod, member.spec, client, self._teller(member))
+            image = provided.image
+            self._tell_image(member, image, provided.pulled)
             member.view.image_id = image.id
             assert local.volumes is not None
             await pause.start(local.pod, local.context)
@@ -129,20 +133,35 @@ class Starter:
         view.started = "startupProbe" not in member.spec
         self._prober.begin(member)
 
-    def _tell_image(self, member: Member, note: str) -> None:
+    def _teller(self, member: Member) -> Callable[[str, str, str], None]:
+        """Of a pull: it may take its time, so the world sees that the container is being made."""
+
+        def tell(kind: str, reason: str, message: str) -> None:
+            self._pod.event(kind, reason, message, member)
+            self._pod.publisher.publish()
+
+        return tell
+
+    def _tell_image(self, member: Member, provided: Image, pulled: str) -> None:
         image = member.spec.get("image") or ""
-        member.image_note = note
+        member.image_note = note = provided.note
         if note and "image" not in member.told:
             self._pod.event("Warning", "ImageSubstituted", note, member)
+        elif provided.differs and "image" not in member.told:
+            self._pod.event("Normal", "ImageSubstituted", provided.differs, member)
         member.told.add("image")
-        self._pod.event(
-            "Normal", "Pulled", f'Container image "{image}" already present on machine and can be accessed by the pod',
-            member,
-        )  # fmt: skip
+        present = f'Container image "{image}" already present on machine and can be accessed by the pod'
+        self._pod.event("Normal", "Pulled", pulled or present, member)
 
-    def _image_failed(self, member: Member, problem: str) -> None:
+    def _image_failed(self, member: Member, error: ImageError) -> None:
         """Fails and waits by turns, as kubelet does: ErrImagePull, then ImagePullBackOff until the next try."""
-        image = member.spec.get("image") or ""
+        image, problem = member.spec.get("image") or "", error.args[0]
+        if error.reason != ImageError.reason:  # nothing that was tried: kubelet says so and looks again
+            self._pod.event("Warning", REFUSED.get(error.reason, error.reason), problem, member)
+            self._pod.event("Warning", "Failed", f"Error: {error.reason}", member)
+            member.view.waiting = (error.reason, problem)
+            member.retry_at = time.monotonic() + self._pod.context.settings.first_backoff_s
+            return
         if member.view.waiting is not None and member.view.waiting[0] == "ErrImagePull":
             self._pod.event("Normal", "BackOff", f'Back-off pulling image "{image}"', member)
             self._pod.event("Warning", "Failed", "Error: ImagePullBackOff", member)
@@ -151,7 +170,6 @@ class Starter:
             member.pull_backoff = min(max(10.0, member.pull_backoff * 2), self._pod.context.settings.longest_backoff_s)
             member.retry_at = time.monotonic() + member.pull_backoff
             return
-        self._pod.event("Normal", "Pulling", f'Pulling image "{image}"', member)
         told = Said(f'Failed to pull image "{image}": {problem}', carried(problem))
         self._pod.event("Warning", "Failed", told, member)
         self._pod.event("Warning", "Failed", "Error: ErrImagePull", member)

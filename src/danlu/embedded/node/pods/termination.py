@@ -55,8 +55,8 @@ class Termination:
                 self._pod.event("Warning", "FailedPreStopHook", "PreStopHook failed", member)
         if self._pod.is_paused and not member.is_debugging and not container.ended.is_set():
             adoption.interrupt(container.folder)
-        stop_signal = (member.spec.get("lifecycle") or {}).get("stopSignal") or "SIGTERM"
-        number = getattr(signal, stop_signal, signal.SIGTERM)
+        stated = (member.spec.get("lifecycle") or {}).get("stopSignal") or container.spec.get("stop_signal") or ""
+        number = stop_signal(stated)
         await self._send(container, number, or_kill=True)
         least = time.monotonic() + LEAST_GRACE_S
         while not container.ended.is_set() and (left() > 0 or time.monotonic() < least):
@@ -70,3 +70,11 @@ class Termination:
     async def _send(self, container: Container, number: int, *, or_kill: bool = False) -> None:
         with contextlib.suppress(ProcessError):
             await self._pod.context.containers.signal(container.id, number, or_kill=or_kill)
+
+
+def stop_signal(stated: str) -> int:
+    """As Kubernetes and images name it: SIGQUIT, QUIT or 3."""
+    if stated.isdigit():
+        return int(stated) if int(stated) in {int(one) for one in signal.valid_signals()} else signal.SIGTERM
+    found = getattr(signal, f"SIG{stated.upper().removeprefix('SIG')}", signal.SIGTERM)
+    return int(found) if isinstance(found, signal.Signals) else signal.SIGTERM

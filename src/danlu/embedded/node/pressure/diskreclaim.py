@@ -17,8 +17,8 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from danlu.embedded.node.imagesource import ImageSource
 from danlu.embedded.node.logs import logfiles
 from danlu.embedded.node.pressure.cleanup import remove_log, remove_tree
 from danlu.embedded.node.sandbox import layering
@@ -26,6 +26,11 @@ from danlu.embedded.node.volumes import memory_volumes
 
 LAYERS = ("root", "skeleton", layering.WORK)
 SEGMENT = re.compile(r"(?P<log>\d+\.log)(\.(?P<number>\d+))?")
+
+
+class Images(Protocol):
+    def remove_unused(self) -> None:
+        """Files that belong to no image any more, or to none that anybody needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ def _logs_of_ended_pods(data_dir: Path, ended: Collection[str]) -> None:
         segment.remove()
 
 
-def steps(images: ImageSource) -> tuple[Step, ...]:
+def steps(images: Images) -> tuple[Step, ...]:
     return (
         Step("files of images that are not used", lambda data_dir, ended: images.remove_unused()),
         Step("logs and layers of dead containers", _dead_containers),

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from danlu.diagnose import stated
 from danlu.embedded.node import machine
-from danlu.embedded.node.imagesource import ImageSource
 from danlu.embedded.node.pods import launch
 from danlu.embedded.node.pods.podmanager import PodManager
 from danlu.embedded.node.pods.podworker import PodWorker
@@ -29,7 +28,7 @@ class EvictionManager:
         settings: NodeSettings,
         pods: PodManager,
         registration: NodeRegistration,
-        images: ImageSource,
+        images: diskreclaim.Images,
         disk_alarm: Callable[[], str],
     ) -> None:
         """`disk_alarm`: why the store has no room, or nothing."""

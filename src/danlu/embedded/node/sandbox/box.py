@@ -26,6 +26,7 @@ class Sandbox(TypedDict):
     mode: str
     root: str  # the writable layer, an existing folder
     hostname: str  # "" keeps the host's
+    layers: NotRequired[list[str]]  # of its image, the topmost first; none: the machine's own folders
     mounts: list[BindMount]
     cwd: str
     uid: NotRequired[int | None]

@@ -21,6 +21,6 @@ getattr(importlib.import_module(package + "." + module), function)()
 """
 
 
-def helper_command(module: str, function: str) -> list[str]:
+def helper_command(module: str, function: str, package: str = PACKAGE) -> list[str]:
     base = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * PACKAGE.count(".")))
-    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", CODE, base, PACKAGE, module, function]
+    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", CODE, base, package, module, function]

@@ -12,15 +12,19 @@ one (another overlay), the folders are made on the disk.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from danlu.embedded.node.sandbox import kernel
 
 WORK = "overlay"  # beside the layer; the kernel's own
 
 
-def lay(layer: str, make_folders: Callable[[str], None], *, as_user: bool) -> None:
-    """Makes `layer` a mount, as pivot_root wants it, with the folders in it. In a mount namespace of one's own."""
+def lay(layer: str, make_folders: Callable[[str], None], *, as_user: bool, trees: Sequence[str] = ()) -> bool:
+    """Makes `layer` a mount, as pivot_root wants it, with the folders in it. In a mount namespace of one's own.
+
+    `trees` are those of an image, the topmost first: they lie over the folders. False where there is no overlay, and
+    so nothing of them.
+    """
     work = os.path.join(os.path.dirname(layer), WORK)
     os.makedirs(work, exist_ok=True)
     # By descriptor: the tmpfs will hide the layer, and a path could have a colon or a comma in it.
@@ -29,14 +33,19 @@ def lay(layer: str, make_folders: Callable[[str], None], *, as_user: bool) -> No
         kernel.mount("tmpfs", layer, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
         make_folders(layer)
         handles.append(_open(layer))
-        upper, worked, lower = (f"/proc/self/fd/{handle}" for handle in handles)
+        handles += [_open(tree) for tree in trees]
+        upper, worked, folders, *over = (f"/proc/self/fd/{handle}" for handle in handles)
+        lower = ":".join((*over, folders))
         options = f"lowerdir={lower},upperdir={upper},workdir={worked},volatile" + (",userxattr" if as_user else "")
         try:
             kernel.mount("overlay", layer, "overlay", 0, options)
         except OSError:
             kernel.detach(layer)
             kernel.mount(layer, layer, None, kernel.MS_BIND | kernel.MS_REC)
-            make_folders(layer)
+            if not trees:
+                make_folders(layer)
+            return False
+        return True
     finally:
         for handle in handles:
             os.close(handle)

@@ -5,7 +5,8 @@ read-only, /sys comes from the host, and /proc where its processes do, /dev is m
 /run, /var, /root, /home, and whatever the container makes) is the layer's own. Volumes are bound last, shortest path
 first. A mount point that is missing inside a read-only folder is made by laying a skeleton over that folder (a
 read-only overlay; where the kernel refuses one, a folder of single binds). Only the device nodes that are bound into
-/dev have devices behind them: all else is mounted without.
+/dev have devices behind them: all else is mounted without. A container of an image has that image's layers in place of
+the host's folders: see `imageroot`.
 
 Runs in a mount namespace of its own, between fork and exec; standard library only.
 """
@@ -15,29 +16,23 @@ from __future__ import annotations
 import contextlib
 import os
 
-from danlu.embedded.node.sandbox import inroot, kernel, layering
+from danlu.embedded.node.sandbox import imageroot, inroot, kernel, layering
 from danlu.embedded.node.sandbox.box import BindMount, Sandbox, SandboxError
 
 SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "snap", "gnu")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-OLD_ROOT = ".danlu-host"
+OLD_ROOT = imageroot.OLD_ROOT
 PRIVATE_FOLDERS = ("root", "home", "run/lock", "var/log", "var/lib", "var/cache", "var/spool", "mnt", "media", "srv")
 OPEN_FOLDERS = ("tmp", "var/tmp")
 PRIVATE_LINKS = {"var/run": "/run", "var/lock": "/run/lock"}
-KERNEL_FOLDERS = ("proc", "sys", "dev")
+KERNEL_FOLDERS = imageroot.KERNEL_FOLDERS
 READ_ONLY = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
 
 
 def build(box: Sandbox) -> None:
     root = box["root"]
     mounts = sorted(box["mounts"], key=lambda entry: normal(entry["target"]).count("/"))
-    folders, links = _system_folders()
-    resolved = [(_inside_system(entry["target"], folders, links), entry) for entry in mounts]
-    points = [(path, entry["is_file"]) for path, entry in resolved if path.split("/")[1] not in folders]
-    layering.lay(root, lambda at: _make_folders(at, folders, links, points), as_user=box["mode"] == "user")
-    for folder in folders:
-        missing = [(path, entry["is_file"]) for path, entry in resolved if _is_missing(path, folder, entry)]
-        _bring_in(f"/{folder}", f"{root}/{folder}", missing, os.path.join(os.path.dirname(root), "skeleton", folder))
+    resolved = imageroot.lay(box, mounts) if box.get("layers") else _lay_machine(box, mounts)
     _bring_in_kernel_folders(root, box)
     _make_devices(root, box)
     _bind_volumes(root, resolved, devices=bool(box.get("privileged")))
@@ -56,6 +51,19 @@ def build(box: Sandbox) -> None:
 def normal(target: str) -> str:
     """From the container's root on, whatever it says: a mountPath may be relative, and go up too far."""
     return os.path.normpath("/" + target.lstrip("/"))
+
+
+def _lay_machine(box: Sandbox, mounts: list[BindMount]) -> list[tuple[str, BindMount]]:
+    """The machine's own folders as its root; each mount with the path at which it will lie."""
+    root = box["root"]
+    folders, links = _system_folders()
+    resolved = [(_inside_system(entry["target"], folders, links), entry) for entry in mounts]
+    points = [(path, entry["is_file"]) for path, entry in resolved if path.split("/")[1] not in folders]
+    layering.lay(root, lambda at: _make_folders(at, folders, links, points), as_user=box["mode"] == "user")
+    for folder in folders:
+        missing = [(path, entry["is_file"]) for path, entry in resolved if _is_missing(path, folder, entry)]
+        _bring_in(f"/{folder}", f"{root}/{folder}", missing, os.path.join(os.path.dirname(root), "skeleton", folder))
+    return resolved
 
 
 def _system_folders() -> tuple[list[str], dict[str, str]]:

@@ -56,6 +56,7 @@ class LaunchSpec(TypedDict):
     log_limits: NotRequired[list[int]]  # bytes of one file, bytes of all
     memory_limit: int  # bytes, 0 for none
     sandbox: Sandbox
+    stop_signal: NotRequired[str]  # what its image wants instead of SIGTERM
     cgroup: NotRequired[str]
 
 

@@ -1,0 +1,9 @@
+"""OCI images on this node: names, the store, archives, registries, and the tree that a container gets of them.
+
+reference      names of images, as every engine reads them
+imagestore     blobs and unpacked layers by digest, names beside them
+unpacking      one layer into a folder, in a process of its own: nothing of it may land elsewhere
+archive        docker-archive and OCI layout, in and out
+registry       the registry protocol; puller and pusher use it
+imagemanager   what the node asks: an image for this container, pulled if its policy says so
+"""
