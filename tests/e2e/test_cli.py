@@ -239,7 +239,7 @@ def test_images_are_listed_built_and_removed(danlu: Danlu) -> None:
     assert re.search(r"^default +me/app:1$", listed, re.M)
     assert danlu.command("images", "remove", "me/app:1").stdout == f"removed me/app:1 from {danlu.data}/images.yaml\n"
     data = ("--data-dir", str(danlu.data))
-    assert "is not among your own entries" in refused(danlu, "images", "remove", "me/app:1", *data)
+    assert "nor among your own entries" in refused(danlu, "images", "remove", "me/app:1", *data)
     assert refused(danlu, "images", "build", "-t", "x", "/nowhere", *data).startswith("there is no /nowhere/Dockerfile")
     assert refused(danlu, "images", "build", "nothing", *data).startswith(
         "there is no environment 'nothing'; there are"

@@ -252,3 +252,20 @@ def test_a_login_of_this_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     [found] = credentials.of_account().matching(reference.parse("registry.example.com/a"))
     assert (found.user, found.password) == ("me", "secret")
+
+
+async def test_what_was_pulled_runs_when_the_registry_has_gone(cluster: Cluster, client: Client) -> None:
+    """Not the environment that stands in for names that nobody knows, also where it is to be asked for anew."""
+    lenient = make_agent(cluster)
+    await lenient.start()
+    if lenient.capabilities.mode == "none":
+        pytest.skip("this machine allows no namespaces, and an image needs them")
+    with TestRegistry() as registry:
+        name = registry.offer("team/tool", "latest", small_system(Cmd=["sh", "-c", "echo itself"]).build(packed=False))
+        await run(client, of_image("p", name), in_phase("Succeeded"))
+    found = await run(client, of_image("q", name, imagePullPolicy="Always"), in_phase("Succeeded"))
+    assert text_of(lenient, found) == "itself\n"
+    found = await run(client, of_image("r", f"{registry.host}/team/none:1", command=["true"]), in_phase("Succeeded"))
+    assert codes(found) == ["DL-IMAGE-UNKNOWN"]
+    assert "could not be pulled" in dict(await reasons(client, "r"))["ImageSubstituted"]
+    await lenient.stop(kill_pods=True)

@@ -168,7 +168,8 @@ class ImageManager:
         except ImageError as error:
             if getattr(error, "offline", False):
                 self._unreachable[wanted.reference.registry] = (time.monotonic(), error)
-            if stored is not None and stored.by_hand:  # nobody else has it, perhaps
+            # By hand: nobody else has it, perhaps. And what was pulled once is better than what stands in for it.
+            if stored is not None and (stored.by_hand or not only_way):
                 return Provided(await self._runnable(wanted, stored.digest))
             raise
         self._unreachable.pop(wanted.reference.registry, None)

@@ -80,24 +80,6 @@ class Puller:
                         break  # other credentials change nothing about it
         raise self._failed(reference, tried, who)
 
-    async def current(self, reference: Reference, keyring: RegistryKeyring) -> str:
-        """What its tag means in the registry now; "" when nobody says. Raises PullError."""
-        if reference.digest:
-            return reference.digest
-        tried: list[RegistryError] = []
-        who: list[str] = []
-        for endpoint in self.settings.endpoints(reference.registry):
-            for own in (*keyring.matching(reference), None):
-                try:
-                    async with RegistryClient(endpoint, reference, own) as registry:
-                        return await registry.digest(reference.tag)
-                except RegistryError as error:
-                    tried.append(error)
-                    who.append(endpoint.url)
-                    if not error.is_denied:
-                        break
-        raise self._failed(reference, tried, who)
-
     def _failed(self, reference: Reference, tried: list[RegistryError], who: list[str]) -> PullError:
         """What says most of what was answered, and all that was asked."""
         told = max(tried, key=lambda error: (not error.is_unreachable, error.is_denied, error.status == 404))

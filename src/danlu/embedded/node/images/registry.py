@@ -70,11 +70,6 @@ class RegistryClient:
         async with self.request("GET", f"manifests/{version}", headers={"Accept": ACCEPTED}) as answer:
             return await _limited(answer, LARGEST_DOCUMENT)
 
-    async def digest(self, tag: str) -> str:
-        """What a tag means now; "" when the registry does not say."""
-        async with self.request("HEAD", f"manifests/{tag}", headers={"Accept": ACCEPTED}) as answer:
-            return answer.headers.get("Docker-Content-Digest", "")
-
     @contextlib.asynccontextmanager
     async def blob(self, digest: str, begin: int = 0) -> AsyncIterator[aiohttp.ClientResponse]:
         """Status 206 when it begins where it was asked to."""

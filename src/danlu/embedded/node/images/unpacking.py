@@ -122,23 +122,23 @@ class _Counted:
         self._source = source
         self._folder = folder
         self._bounds = bounds
-        self._rest = b""
+        self._data, self._at = b"", 0  # what was read and not yet handed out begins there: no piece is copied twice
         self._looked_at = 0
 
     def read(self, size: int) -> bytes:
-        while len(self._rest) < size:
+        while len(self._data) - self._at < size:
             data = self._source.read(CHUNK)
             if not data:
                 break
             self.digest.update(data)
             self.bytes += len(data)
             self._check()
-            self._rest += data
-        found, self._rest = self._rest[:size], self._rest[size:]
+            self._data, self._at = self._data[self._at :] + data, 0
+        found = self._data[self._at : self._at + size]
+        self._at += len(found)
         return found
 
     def drain(self) -> None:
-        self._rest = b""
         while self.read(CHUNK):
             pass
 
