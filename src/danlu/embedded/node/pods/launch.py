@@ -14,6 +14,7 @@ from danlu.diagnose import say, stated
 from danlu.embedded import private_files
 from danlu.embedded.node import machine
 from danlu.embedded.node.context import NodeContext
+from danlu.embedded.node.images import driverfiles
 from danlu.embedded.node.imagesource import Accounts, Image, UnknownUser
 from danlu.embedded.node.logs import logfiles
 from danlu.embedded.node.pods import environment, pause
@@ -67,6 +68,10 @@ async def build(
     mounts = await _mounts(pod, container, image, folder, context, volumes.mounts(container, own))
     if context.mode == "none":
         env |= _hints(mounts, folder, env, own)
+    if image.layers:
+        files, found = driverfiles.of_container(devices.nodes, env)
+        mounts += [_bound(source, target) for target, source in files.items()]
+        env |= found
     for target, source in image.files.items():
         if target.split("/")[1] in SYSTEM_FOLDERS and context.mode != "none":
             # The host's folder lies over the container's own layer there, so the file has to be bound into it.
