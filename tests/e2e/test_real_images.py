@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.ociimages import MadeImage
-from tests.running import Danlu
+from tests.running import ORDINARY, Danlu
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 ASKED = (
@@ -73,12 +74,18 @@ def debian_image(folder: Path, package: str, **config: object) -> MadeImage:
     return MadeImage(dict(config), [packed.getvalue()])
 
 
-def test_redis_runs_and_two_replicas_coexist(make_danlu: Callable[..., Danlu], tmp_path: Path) -> None:
+@pytest.mark.parametrize("user", [None, ORDINARY], ids=["own account", "ordinary account"])
+def test_redis_runs_and_two_replicas_coexist(
+    make_danlu: Callable[..., Danlu], tmp_path: Path, user: int | None
+) -> None:
+    if user is not None and os.geteuid() != 0:
+        pytest.skip("only root can become another account")
     image = debian_image(
         tmp_path, "redis-server", User="redis", WorkingDir="/data", StopSignal="SIGINT",
-        Cmd=["redis-server", "--protected-mode", "no", "--save", ""],
+        # An IPv6-only socket on :: is the machine's, where pods have no network namespace.
+        Cmd=["redis-server", "--bind", "0.0.0.0", "--protected-mode", "no", "--save", ""],
     )  # fmt: skip
-    danlu = make_danlu()
+    danlu = make_danlu(user=user)
     if "own file tree" not in danlu.command("status").stdout:
         pytest.skip("this machine allows no namespaces, and an image needs them")
     archive = danlu.folder / "redis.tar"
