@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -70,6 +71,105 @@ def test_names_of_pods(kube: Kube, pod: Make) -> None:
     assert said[:2] == ["one", "two"]
     known = sorted(kube.value(f"pod/{name}", "{.status.podIP}") for name in ("one", "two"))
     assert said[2] == str(known)
+
+
+DNS_CLIENT = r"""
+import random, socket, struct, sys
+
+server = next(line.split()[1] for line in open("/etc/resolv.conf") if line.startswith("nameserver"))
+
+def labels(name):
+    return b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\0"
+
+def ask(name, kind, tcp):
+    number = random.randrange(65536)
+    question = struct.pack("!6H", number, 0x100, 1, 0, 0, 0) + labels(name) + struct.pack("!2H", kind, 1)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM if tcp else socket.SOCK_DGRAM) as client:
+        client.settimeout(5)
+        client.connect((server, 53))
+        client.sendall(struct.pack("!H", len(question)) + question if tcp else question)
+        answer = client.recv(65536)[2 if tcp else 0:]
+    assert answer[:2] == question[:2]
+    flags, _, answers = struct.unpack_from("!3H", answer, 2)
+    return f"{flags & 15}:{answers}", answer
+
+for word in sys.argv[1:]:
+    name, kind, wanted = word.split("=")
+    for tcp in (False, True):
+        code, answer = ask(name, int(kind), tcp)
+        found = not wanted or (socket.inet_aton(wanted) if wanted[0].isdigit() else labels(wanted)[:-15]) in answer
+        print(name, kind, code, found)
+"""
+
+
+@pytest.mark.node
+def test_names_are_asked_of_a_server(kube: Kube, pod: Make) -> None:
+    """What /etc/hosts cannot say, by UDP and TCP: SRV, PTR, no such name against none of this type."""
+    ports = [{"name": "http", "port": 80, "targetPort": 8080}]
+    kube.apply(service("web", "web", 0, 0, ports=ports), service("group", "one", 0, 0, ports=ports, clusterIP="None"))
+    kube("create", "service", "externalname", "alias", f"--external-name=web.{kube.namespace}.svc.cluster.local")
+    kube.apply(pod("one", spec={"hostname": "one", "subdomain": "group"}))
+    kube.running("one")
+    kube.wait("the endpoint", lambda: addresses(kube, "group"))
+    zone = f"{kube.namespace}.svc.cluster.local"
+    web, one = kube.value("service/web", "{.spec.clusterIP}"), kube.value("pod/one", "{.status.podIP}")
+    reverse = ".".join(reversed(web.split("."))) + ".in-addr.arpa"
+    wanted = {
+        f"web.{zone}=1={web}": "0:1 True",
+        f"web.{zone}=28=": "0:0 True",
+        f"no.{zone}=1=": "3:0 True",
+        f"group.{zone}=1={one}": "0:1 True",
+        f"one.group.{zone}=1={one}": "0:1 True",
+        f"_http._tcp.web.{zone}=33=web.{zone}": "0:1 True",
+        f"_http._tcp.group.{zone}=33=one.group.{zone}": "0:1 True",
+        f"{reverse}=12=web.{zone}": "0:1 True",
+        f"alias.{zone}=1={web}": "0:2 True",
+    }
+    kube.apply(pod("asks", env=[{"name": "PROGRAM", "value": DNS_CLIENT}], image="python:3.12-slim",
+                   script=f'python3 -c "$PROGRAM" {" ".join(wanted)}'))  # fmt: skip
+    expected = [
+        f"{word.rpartition('=')[0].replace('=', ' ')} {said}" for word, said in wanted.items() for _ in range(2)
+    ]
+    assert kube.output("asks").splitlines() == expected
+    kube.apply(pod("reads", "cat /etc/resolv.conf"))
+    lines = kube.output("reads").splitlines()
+    assert lines[0].startswith(f"search {zone} svc.cluster.local cluster.local")
+    assert "options ndots:5" in lines
+    server = kube.run("get", "service", "kube-dns", "-n", "kube-system", "-o", "jsonpath={.spec.clusterIP}").stdout
+    assert f"nameserver {server}" in lines
+
+
+@pytest.mark.node
+def test_a_pod_knows_its_whole_name(kube: Kube, pod: Make) -> None:
+    kube.apply(service("group", "one", 80, 80, clusterIP="None"))
+    kube.apply(pod("one", "hostname; hostname -f", spec={"subdomain": "group"}))
+    assert kube.output("one").splitlines() == ["one", f"one.group.{kube.namespace}.svc.cluster.local"]
+
+
+@pytest.mark.node
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "127.0.0.1"])
+def test_two_pods_have_one_port(kube: Kube, pod: Make, host: str) -> None:
+    """Each has its own server there, and no probe of one is answered by the other."""
+    port = free_port()
+    ready = {"tcpSocket": {"port": port}, "periodSeconds": 1}
+    here = "[::1]" if ":" in host else "127.0.0.1"
+    serve = f"cd /tmp; hostname > index.html; exec python3 -m http.server {port} --bind {host}"
+    for name in ("one", "two"):
+        kube.apply(
+            pod(name, serve, image="python:3.12-slim", **({"readinessProbe": ready} if host == "0.0.0.0" else {}))
+        )
+    kube.apply(pod("idle", "sleep 3600", readinessProbe=ready))
+    kube.running("one", "two")
+    fetch = f"import urllib.request as u; print(u.urlopen('http://{here}:{port}/', timeout=5).read().decode().strip())"
+    for name in ("one", "two"):
+        asked = ("exec", name, "--", "python3", "-c", fetch)
+        assert kube.wait(f"the server of {name}", functools.partial(_printed, kube, asked)) == f"{name}\n"
+    assert kube.value("pod/two", "{.status.containerStatuses[0].restartCount}") == "0"
+    assert kube.value("pod/idle", '{.status.conditions[?(@.type=="Ready")].status}') == "False"
+
+
+def _printed(kube: Kube, words: tuple[str, ...]) -> str:
+    return kube.run(*words, check=False).stdout
 
 
 @pytest.mark.node

@@ -274,7 +274,12 @@ class Cluster:
             client,
             self.directory.root,
             shares,
-            ServiceNetwork((settings.host, port), sockets, self.directory.write_held),
+            ServiceNetwork(
+                (settings.host, port),
+                sockets,
+                (node_settings.pod_network, node_settings.service_network),
+                self.directory.write_held,
+            ),
             settings.fake_gpus,
             shared,
         )

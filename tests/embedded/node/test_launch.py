@@ -11,6 +11,7 @@ import pytest
 from danlu.embedded.node import machine
 from danlu.embedded.node.imagesource import Image
 from danlu.embedded.node.pods import launch, podadmission
+from danlu.embedded.node.pods.resolvconf import resolver_file
 from danlu.embedded.node.pressure import eviction
 from danlu.embedded.node.sandbox.box import Capabilities
 from danlu.embedded.node.settings import NodeSettings
@@ -41,14 +42,45 @@ def test_no_command_says_what_to_do() -> None:
         launch.command_line({"args": ["a"]}, image(known=False, remedy="describe it in /data/images.yaml"), {})
 
 
-def test_resolver_file(tmp_path: Path) -> None:
-    host = tmp_path / "resolv.conf"
-    host.write_text("nameserver 1.1.1.1\nsearch lan\n")
-    own = {"nameservers": ["9.9.9.9"], "searches": ["x.y"], "options": [{"name": "ndots", "value": "2"}]}
-    assert launch.resolver_file({"dnsPolicy": "None", "dnsConfig": own}, host) == (
-        "nameserver 9.9.9.9\nsearch x.y\noptions ndots:2\n"
-    )
-    assert launch.resolver_file({"dnsConfig": own}, host).startswith("nameserver 9.9.9.9\nnameserver 1.1.1.1\n")
+def in_namespace(**spec: Any) -> Object:
+    return {"metadata": {"namespace": "ns"}, "spec": spec}
+
+
+CLUSTER = "search ns.svc.cluster.local svc.cluster.local cluster.local lan\nnameserver 127.98.0.1\noptions ndots:5\n"
+OWN = {"nameservers": ["9.9.9.9"], "searches": ["x.y"], "options": [{"name": "ndots", "value": "2"}, {"name": "edns0"}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, CLUSTER),
+        ({"dnsPolicy": "ClusterFirst"}, CLUSTER),
+        ({"dnsPolicy": "ClusterFirstWithHostNet", "hostNetwork": True}, CLUSTER),
+        ({"hostNetwork": True}, "search lan\nnameserver 1.1.1.1\noptions rotate\n"),
+        ({"dnsPolicy": "Default"}, "search lan\nnameserver 1.1.1.1\noptions rotate\n"),
+        ({"dnsPolicy": "None", "dnsConfig": OWN}, "search x.y\nnameserver 9.9.9.9\noptions ndots:2 edns0\n"),
+        (
+            {"dnsConfig": OWN},
+            "search ns.svc.cluster.local svc.cluster.local cluster.local lan x.y\n"
+            "nameserver 127.98.0.1\nnameserver 9.9.9.9\noptions ndots:2 edns0\n",
+        ),
+    ],
+)
+def test_resolver_file(tmp_path: Path, spec: Object, expected: str) -> None:
+    machine = tmp_path / "resolv.conf"
+    machine.write_text("# mine\nnameserver 1.1.1.1\nsearch lan\noptions rotate\n")
+    assert resolver_file(in_namespace(**spec), "127.98.0.1", machine) == expected
+
+
+def test_resolver_file_is_bounded_and_does_without_a_server(tmp_path: Path) -> None:
+    machine = tmp_path / "resolv.conf"
+    machine.write_text("".join(f"nameserver 1.1.1.{n}\n" for n in range(9)))
+    assert resolver_file(in_namespace(), "", machine) == "".join(f"nameserver 1.1.1.{n}\n" for n in range(3))
+    many = {"searches": [f"{'x' * 60}.s{n}" for n in range(40)]}
+    first = resolver_file(in_namespace(dnsConfig=many), "127.98.0.1", machine).splitlines()[0]
+    assert first.startswith("search ns.svc.cluster.local ")
+    assert len(first.split()) <= 33
+    assert len(first) <= len("search ") + 2048
 
 
 @pytest.mark.parametrize(("user", "problem"), [(0, "breaks non-root policy"), (None, "image will run as root")])

@@ -16,11 +16,13 @@ from typing import Any
 
 import pytest
 
+from danlu.embedded.node.network import lowports
 from danlu.embedded.node.sandbox.processes import Container, Containers, Spawner
 from danlu.embedded.reservedports import RESERVED_PORTS, ReservedPorts
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a seccomp filter is Linux' own")
 OWN, OTHER, SERVICE = "127.64.201.1", "127.64.201.2", "127.96.201.1"
+LOCALHOST, LOCALHOST6, OTHERS_LOCALHOST = "127.32.201.1", "127.128.201.1", "127.32.201.2"
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ async def containers(tmp_path: Path) -> AsyncIterator[Containers]:
 
 
 async def start(
-    containers: Containers, program: str, address: str = OWN, name: str = "c", uid: int | None = None
+    containers: Containers, program: str, address: str = OWN, name: str = "c", first_free: int = 0
 ) -> Container:
     folder = containers.folder(f"pod-{address}", name, 0)
     box: Any = {
@@ -50,10 +52,10 @@ async def start(
         "cwd": "/",
         "own_pids": bool(containers.spawner.capabilities.own_pids),
         "own_ipc": bool(containers.spawner.capabilities.own_pids),
-        "uid": uid,
         "ports": {
             "address": address,
             "networks": ["127.64.0.0/11", "127.96.0.0/12"],
+            "first_free": first_free,
             "reserved": str(containers.data_dir / RESERVED_PORTS),
         },
     }
@@ -126,12 +128,13 @@ async def test_what_may_be_bound(containers: Containers) -> None:
         f"""
         for host, port in (
             ("{OWN}", 18001), ("0.0.0.0", 18002), ("::", 18003), ("127.0.0.1", 18004), ("127.0.0.1", 18443),
-            ("{OTHER}", 18005), ("{SERVICE}", 18006), ("::ffff:{OTHER}", 18007), ("::ffff:{OWN}", 18008),
-            ("0.0.0.0", 0), ("127.0.0.1", 0),
+            ("{OTHER}", 18005), ("{SERVICE}", 18006), ("{OTHERS_LOCALHOST}", 18006),
+            ("::ffff:{OTHER}", 18007), ("::ffff:{OWN}", 18008), ("0.0.0.0", 0), ("127.0.0.1", 0),
         ):
             print(host, port, attempt(host, port))
-        print("alone", attempt("::", 18009, dual=False), attempt("::1", 18010))
-        print("udp", attempt("{OTHER}", 18011, socket.SOCK_DGRAM), attempt("0.0.0.0", 18012, socket.SOCK_DGRAM))
+        print("alone", attempt("::", 18009, dual=False), attempt("::1", 18009))
+        print("udp", attempt("{OTHER}", 18011, socket.SOCK_DGRAM), attempt("0.0.0.0", 18012, socket.SOCK_DGRAM),
+              attempt("127.0.0.1", 18012, socket.SOCK_DGRAM), attempt("0.0.0.0", 0, socket.SOCK_DGRAM))
         unbound = socket.socket(); unbound.listen(); print("unbound", unbound.getsockname()[0])
         unix = socket.socket(socket.AF_UNIX); unix.bind("/tmp/x.sock"); unix.listen(); print(unix.getsockname())
         print("wrong", socket.socket().fileno() > 0)
@@ -142,17 +145,18 @@ async def test_what_may_be_bound(containers: Containers) -> None:
         f"{OWN} 18001 {OWN}",
         f"0.0.0.0 18002 {OWN}",
         f":: 18003 ::ffff:{OWN}",
-        "127.0.0.1 18004 127.0.0.1",
+        f"127.0.0.1 18004 {LOCALHOST}",
         "127.0.0.1 18443 EADDRINUSE",
         f"{OTHER} 18005 EADDRNOTAVAIL",
         f"{SERVICE} 18006 EADDRNOTAVAIL",
+        f"{OTHERS_LOCALHOST} 18006 EADDRNOTAVAIL",
         f"::ffff:{OTHER} 18007 EADDRNOTAVAIL",
         f"::ffff:{OWN} 18008 ::ffff:{OWN}",
-        "0.0.0.0 0 0.0.0.0",
-        "127.0.0.1 0 127.0.0.1",
-        "alone :: ::1",
-        "udp EADDRNOTAVAIL 0.0.0.0",
-        "unbound 0.0.0.0",
+        f"0.0.0.0 0 {OWN}",
+        f"127.0.0.1 0 {LOCALHOST}",
+        f"alone ::ffff:{LOCALHOST6} ::ffff:{LOCALHOST6}",
+        f"udp EADDRNOTAVAIL {OWN} {LOCALHOST} 0.0.0.0",
+        f"unbound {OWN}",
         "/tmp/x.sock",
         "wrong True",
     ]
@@ -204,6 +208,78 @@ async def test_localhost_is_the_machines_where_the_pod_has_no_server(containers:
             """,
         )
         assert await said(containers, container) == "reached 127.0.0.1\nConnectionRefusedError\n"
+
+
+async def test_localhost_is_each_pods_own(containers: Containers) -> None:
+    """Servers on 127.0.0.1, ::1 and :: alone, and datagrams: two pods with the same ports, which do not meet."""
+    program = """
+        for host, port, text in (("127.0.0.1", 18601, "four"), ("::1", 18602, "six"), ("::", 18603, "dual")):
+            answer(server(host, port), text + "-NAME")
+        answer(server("::", 18604, dual=False), "six alone-NAME")
+        answer(server("0.0.0.0", 18604), "four beside-NAME")
+        chosen = server("127.0.0.1", 0)
+        answer(chosen, "chosen-NAME")
+        for host in ("0.0.0.0", "127.0.0.1"):
+            datagrams = server(host, 18605 if host == "0.0.0.0" else 18606, socket.SOCK_DGRAM)
+            def echo(datagrams=datagrams):
+                while True:
+                    data, client = datagrams.recvfrom(100)
+                    datagrams.sendto(data + b"-NAME", client)
+            threading.Thread(target=echo, daemon=True).start()
+        print("ready", flush=True)
+        time.sleep(SECONDS)
+        asked = (("127.0.0.1", 18601), ("::1", 18602), ("::1", 18603), ("127.0.0.1", 18603), ("::1", 18604),
+                 ("127.0.0.1", 18604), ("127.0.0.1", chosen.getsockname()[1]))
+        print("heard", *(ask(*at) for at in asked), sep="|")
+        heard = []
+        for port in (18605, 18606):
+            client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            client.settimeout(5)
+            client.sendto(b"sent", ("127.0.0.1", port))
+            heard.append(client.recv(100).decode())
+            client.connect(("127.0.0.1", port))
+            client.send(b"joined")
+            heard.append(client.recv(100).decode())
+        print("datagrams", *heard)
+        try: ask("OTHER", 18601)
+        except OSError as error: print("others", errno.errorcode[error.errno], flush=True)
+        time.sleep(600)
+    """
+    pods = []
+    for address, other, name in ((OWN, OTHERS_LOCALHOST, "a"), (OTHER, LOCALHOST, "b")):
+        text = program.replace("NAME", name).replace("SECONDS", "0.5").replace("OTHER", other)
+        pods.append(await start(containers, text, address))
+    for container, name in zip(pods, "ab", strict=True):
+        shown = await wait_for(container, "others")
+        words = ("four", "six", "dual", "dual", "six alone", "four beside", "chosen")
+        assert f"heard|{'|'.join(f'{word}-{name}' for word in words)}\n" in shown
+        assert f"datagrams sent-{name} joined-{name} sent-{name} joined-{name}\n" in shown
+        assert "others ECONNREFUSED\n" in shown
+
+
+async def test_ports_below_1024_of_those_who_may_not_have_them(containers: Containers) -> None:
+    """Each is another port of the same address; whoever is led by a shim need not know."""
+    program = """
+        answer(server("0.0.0.0", 80), "web")
+        answer(server("127.0.0.1", 25), "mail")
+        names = server("::", 53, socket.SOCK_DGRAM)
+        print("here", ask("127.0.0.1", 80), ask("OWN", 80), ask("localhost", 25), flush=True)
+        while True:
+            data, client = names.recvfrom(100)
+            names.sendto(b"answer to " + data, client)
+    """
+    await wait_for(await start(containers, program.replace("OWN", OWN), OWN, first_free=1024), "here web web mail")
+    with socket.create_connection((OWN, lowports.meant(80, 1024)), timeout=5) as connection:
+        assert connection.recv(10) == b"web"
+    beside = f"""
+        print("there", ask("{OWN}", 80), attempt("0.0.0.0", 80), attempt("{SERVICE}", 80))
+        client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        client.connect(("{OWN}", 53)); client.send(b"joined"); print(client.recv(100).decode())
+    """
+    shown = await said(containers, await start(containers, beside, OTHER, first_free=1024))
+    assert shown == f"there web {OTHER} EADDRNOTAVAIL\nanswer to joined\n"
+    shown = await said(containers, await start(containers, f"print(ask('{OWN}', 80))", "", first_free=1024))
+    assert shown == "web\n", "a pod of the machine's network is led there, too"
 
 
 async def test_threads_children_and_commands_are_watched_too(containers: Containers) -> None:

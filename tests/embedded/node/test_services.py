@@ -299,7 +299,7 @@ async def test_hosts_file_is_rewritten_in_place(world: World, tmp_path: Path, mo
     assert "127.96.0.9 web.ns web.ns.svc web.ns.svc.cluster.local" in lines
     assert "127.96.0.10 db" not in lines
     assert "127.96.0.10 db.other db.other.svc db.other.svc.cluster.local" in lines
-    assert "127.0.0.5 w-0 w-0.group" in lines
+    assert "127.0.0.5 w-0.group.ns.svc.cluster.local w-0 w-0.group" in lines, "`hostname -f` says the first"
     assert "127.0.0.5 w-0.group.ns w-0.group.ns.svc w-0.group.ns.svc.cluster.local" in lines
     inode = os.stat(path).st_ino
     world.remove("services", "web")

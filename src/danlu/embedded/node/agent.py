@@ -137,5 +137,6 @@ class Agent:
             lambda pod, container: given.assign(name, pod, container),
             given.release,
             given.api_address,
+            given.cluster_dns,
             given.addressed_services,
         )

@@ -48,6 +48,7 @@ class NodeContext:
     devices: Callable[[Object, Object], ContainerDevices] = no_devices
     release_devices: Callable[[str], None] = lambda pod_uid: None
     api_address: Callable[[], tuple[str, int] | None] = lambda: None  # where pods reach the API; None: its service
+    cluster_dns: Callable[[], str] = lambda: ""  # the address of the cluster's DNS server; "" where there is none
     addressed_services: Callable[[str], Sequence[Object]] | None = None  # of a namespace; None: they are listed
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from pathlib import Path
 from danlu.client.client import Client
 from danlu.client.informer import Informer
 from danlu.embedded.node.context import ContainerDevices
+from danlu.embedded.node.network import lowports
+from danlu.embedded.node.network.clusterdns import ClusterDns
 from danlu.embedded.node.network.hosts import Hosts
 from danlu.embedded.node.network.podsockets import PodSockets
 from danlu.embedded.node.network.services import ServiceProxy
@@ -28,6 +31,7 @@ class ServiceNetwork:
 
     api: tuple[str, int]  # where the API server listens
     sockets: PodSockets
+    networks: Sequence[str]  # of pods and services
     write_held: Callable[[list[str]], None]  # is told which addresses of services others hold
 
 
@@ -49,6 +53,8 @@ class MachineServices:
         self._hosts = Hosts(table, str(data_dir), client, shared(POD) if shared else None)
         self._proxy = ServiceProxy(table, self._recorder, network.api, network.sockets)
         self._proxy.write_held = network.write_held
+        self._sockets = network.sockets
+        self._dns = ClusterDns(client, table, network.networks, network.sockets)
         # A node that is said to have GPUs which the machine has not is a node for trying out scheduling.
         asked = sum(share.gpus or 0 for share in shares)
         found = devices.discover(fake_gpus)
@@ -60,11 +66,15 @@ class MachineServices:
             one.restore(alive)
 
     async def start(self) -> None:
-        await self._table.start()
+        await asyncio.gather(self._table.start(), self._sockets.containers.spawner.start())
+        if self._sockets.containers.spawner.capabilities.own_ports:
+            self._sockets.first_free = lowports.first_free()
+        await self._dns.start()
         await self._hosts.start()
         await self._proxy.start()
 
     async def stop(self) -> None:
+        await self._dns.stop()
         await self._proxy.stop()
         await self._hosts.stop()
         await self._table.stop()
@@ -96,6 +106,9 @@ class MachineServices:
 
     def api_address(self) -> tuple[str, int] | None:
         return self._proxy.api_address()
+
+    def cluster_dns(self) -> str:
+        return self._dns.address
 
 
 def _deal(found: list[devices.Gpu], shares: Sequence[NodeShare], data_dir: str) -> dict[str, devices.Devices]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+CLUSTER_DOMAIN = "cluster.local"  # Kubernetes' own default; names in many manifests end in it
+
 
 @dataclass(slots=True)
 class NodeSettings:

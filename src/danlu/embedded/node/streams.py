@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from danlu.embedded.node.logs import logfiles
 from danlu.embedded.node.logs.logreader import EVERYTHING, read
+from danlu.embedded.node.network.ownports import Home
 from danlu.embedded.node.network.podsockets import PodSockets
 from danlu.embedded.node.sandbox.processes import Container, Containers, ExecError, ExecSession, ProcessError
 from danlu.embedded.streamoptions import LogOptions, StreamOptions
@@ -71,9 +72,11 @@ class Streams:
         return ProcessSession(session, **wanted, is_exec=False)
 
     async def connect(self, pod: Object, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Tries the pod's own address, then those of loopback: pods share the host's network."""
-        own = pod.get("status", {}).get("podIP")
-        addresses = [*dict.fromkeys([*([own] if own else []), "127.0.0.1", "::1"])]
+        """Tries the pod's own address, then its localhost, then the machine's: pods share that network."""
+        own = pod.get("status", {}).get("podIP") or ""
+        addresses = [
+            *dict.fromkeys([*([own] if own else ()), *(str(one) for one in Home.of(own) or ()), "127.0.0.1", "::1"])
+        ]
         made = await self._sockets.connect(addresses, port, pod["metadata"]["uid"])
         return await asyncio.open_connection(sock=made, limit=256 * 1024)
 

@@ -19,6 +19,7 @@ from danlu.client.informer import Informer
 from danlu.embedded import private_files
 from danlu.embedded.node.network.servicetable import Key, ServiceTable
 from danlu.embedded.node.pods.environment import hostname
+from danlu.embedded.node.settings import CLUSTER_DOMAIN
 from danlu.meta.addresses import parse_address
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import POD
@@ -27,7 +28,6 @@ log = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.05
 RETRY_SECONDS = 2.0  # after a full disk
-DOMAIN = "cluster.local"
 HEAD = """\
 # Written by danlu: names of services and pods. Changes made here are lost.
 127.0.0.1 localhost
@@ -199,7 +199,9 @@ class Hosts:
         for place in self._places.get(namespace, {}).values():
             names = [name for name in dict.fromkeys((place.name, place.hostname)) if name not in taken]
             if place.subdomain:
-                names.append(f"{place.hostname}.{place.subdomain}")
+                # The first name of a line is what `hostname -f` says.
+                qualified = f"{place.hostname}.{place.subdomain}"
+                names = [f"{qualified}.{namespace}.svc.{CLUSTER_DOMAIN}", *names, qualified]
             if names:
                 pods.append(f"{place.address} {' '.join(names)}\n")
         return HEAD + "".join(services) + "".join(pods) + common
@@ -220,7 +222,7 @@ class Hosts:
         qualified = f"{name}.{namespace}"
         short = "".join(f"{ip} {name}\n" for ip in dict.fromkeys(addresses))
         full = "".join(
-            f"{ip} {qualified} {qualified}.svc {qualified}.svc.{DOMAIN}\n" for ip in dict.fromkeys(addresses)
+            f"{ip} {qualified} {qualified}.svc {qualified}.svc.{CLUSTER_DOMAIN}\n" for ip in dict.fromkeys(addresses)
         )
         return short, full
 
@@ -264,4 +266,4 @@ def _full_names(namespace: str, place: _Place) -> str:
     if not place.subdomain:
         return ""
     base = f"{place.hostname}.{place.subdomain}.{namespace}"
-    return f"{place.address} {base} {base}.svc {base}.svc.{DOMAIN}\n"
+    return f"{place.address} {base} {base}.svc {base}.svc.{CLUSTER_DOMAIN}\n"

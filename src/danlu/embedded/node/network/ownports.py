@@ -32,23 +32,11 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
-from danlu.embedded.node.network import sockdiag
-from danlu.embedded.node.sandbox import kernel, procfs, seccomp
-from danlu.embedded.node.sandbox.seccomp import (
-    ALLOW,
-    AT_ARCH,
-    AT_FIRST_ARGUMENT,
-    AT_NUMBER,
-    ERROR,
-    JUMP_AT_LEAST,
-    JUMP_EQUAL,
-    LOAD,
-    RETURN,
-    X32,
-    Instruction,
-)
+from danlu.embedded.node.network import lowports, portfilter, sockdiag
+from danlu.embedded.node.network.portfilter import MACHINES
+from danlu.embedded.node.sandbox import kernel, procfs
 
 
 class Ports(TypedDict):
@@ -56,78 +44,51 @@ class Ports(TypedDict):
 
     address: str  # the pod's own; "" where it has the machine's network
     networks: list[str]  # of pods and services: each address there is somebody's
+    first_free: NotRequired[int]  # ports before this one cannot be bound here: see `lowports`
     reserved: str  # a file: [[address, first port, last port], …] of Danlu's own
 
 
-class Machine(NamedTuple):
-    """Numbers of one kind of processor; `other` are those of its 32-bit programs."""
-
-    arch: int
-    bind: int
-    listen: int
-    connect: int
-    other_arch: int
-    other_bind: int
-    other_listen: int
+LOCAL = (ipaddress.IPv4Address("127.0.0.1"), ipaddress.IPv6Address("::1"))
+LOCALHOSTS = (ipaddress.IPv4Network("127.32.0.0/11"), ipaddress.IPv4Network("127.128.0.0/11"))
 
 
-MACHINES = {
-    "x86_64": Machine(0xC000003E, 49, 50, 42, 0x40000003, 361, 363),
-    "aarch64": Machine(0xC00000B7, 200, 201, 203, 0x40000028, 282, 284),
-}
-IO_URING_SETUP = 425
-SOCKETCALL, SOCKETCALL_BIND, SOCKETCALL_LISTEN = 102, 2, 4
-NOTIFY = 0x7FC00000
-NEW_LISTENER, WAIT_KILLABLE = 1 << 3, 1 << 5
+class Home(NamedTuple):
+    """The addresses of one pod. The last two stand for its 127.0.0.1 and, since the machine has one ::1 for all, for
+    what only IPv6 reaches: they lie as far from the first as `LOCALHOSTS` do from the network of pods."""
+
+    own: ipaddress.IPv4Address
+    localhost: ipaddress.IPv4Address
+    localhost6: ipaddress.IPv4Address
+
+    @classmethod
+    def of(cls, address: str) -> Home | None:
+        """None where it has those of the machine."""
+        if not address or address == str(LOCAL[0]):
+            return None
+        own = ipaddress.IPv4Address(address)
+        below = int(own) & int(LOCALHOSTS[0].hostmask)
+        first, second = (network.network_address + below for network in LOCALHOSTS)
+        return cls(own, first, second)
+
+    def of_server(self, host: sockdiag.Address, only_ipv6: bool) -> ipaddress.IPv4Address:
+        if host.version == 6 and (only_ipv6 or not host.is_unspecified):
+            return self.localhost6
+        return self.own if host.is_unspecified else self.localhost
+
+    def of_client(self, host: sockdiag.Address) -> tuple[ipaddress.IPv4Address, ...]:
+        """Where localhost may be, in the order in which it is looked for."""
+        return (self.localhost6 if host.version == 6 else self.localhost, self.own)
+
 
 RECEIVE, SEND = 0xC0502100, 0xC0182101  # ioctls
 NOTIFICATION = struct.Struct("=QIIiIQ6Q")  # id, pid, flags; number, arch, instruction pointer, arguments
 ANSWER = struct.Struct("=QqiI")  # id, value, error, flags
 LET_IT = 1  # the kernel goes on with the call itself
-MOST_ADDRESS = 128
+MOST_ADDRESS, MOST_DATAGRAM = 128, 65536
+KINDS = {socket.SOCK_STREAM: sockdiag.TCP, socket.SOCK_DGRAM: sockdiag.UDP}
+TIME = struct.Struct("@ll")  # struct timeval
+AT_ONCE_US = 10_000  # so long the shim itself waits for a connection within this machine
 PROBE_SECONDS = 5.0
-
-
-# ---------------------------------------------------------------- the filter
-
-
-def install(trap_connect: bool) -> int:
-    """In the process that is to be watched, while it still has CAP_SYS_ADMIN in its user namespace. Returns the
-    descriptor of its notifications, for the shim."""
-    machine = MACHINES.get(os.uname().machine)
-    if machine is None:
-        raise OSError(errno.ENOSYS, f"system calls are not known on {os.uname().machine}")
-    # Linux 5.19: a signal does not break off a call that the shim has begun to do.
-    return seccomp.load(
-        seccomp.assemble(_instructions(machine, trap_connect)), NEW_LISTENER | WAIT_KILLABLE, NEW_LISTENER
-    )
-
-
-def _instructions(machine: Machine, trap_connect: bool) -> list[Instruction]:
-    watched = [machine.bind, machine.listen, *([machine.connect] if trap_connect else [])]
-    found: list[Instruction] = [
-        ("", LOAD, AT_ARCH, "", ""),
-        ("", JUMP_EQUAL, machine.arch, "own", "other"),
-        ("own", LOAD, AT_NUMBER, "", ""),
-        ("", JUMP_EQUAL, IO_URING_SETUP, "missing", ""),
-        ("", JUMP_AT_LEAST, X32, "missing", ""),  # x86-64's second set of calls; elsewhere there are no such numbers
-        *(("", JUMP_EQUAL, number, "notify", "") for number in watched),
-        ("", RETURN, ALLOW, "", ""),
-        ("other", JUMP_EQUAL, machine.other_arch, "", "missing"),
-        ("", LOAD, AT_NUMBER, "", ""),
-        ("", JUMP_EQUAL, IO_URING_SETUP, "missing", ""),
-        ("", JUMP_EQUAL, machine.other_bind, "denied", ""),
-        ("", JUMP_EQUAL, machine.other_listen, "denied", ""),
-        ("", JUMP_EQUAL, SOCKETCALL, "", "allow"),
-        ("", LOAD, AT_FIRST_ARGUMENT, "", ""),
-        ("", JUMP_EQUAL, SOCKETCALL_BIND, "denied", ""),
-        ("", JUMP_EQUAL, SOCKETCALL_LISTEN, "denied", ""),
-        ("allow", RETURN, ALLOW, "", ""),
-        ("notify", RETURN, NOTIFY, "", ""),
-        ("missing", RETURN, ERROR | errno.ENOSYS, "", ""),
-        ("denied", RETURN, ERROR | errno.EACCES, "", ""),
-    ]
-    return found
 
 
 # ---------------------------------------------------------------- the shim's side
@@ -142,19 +103,31 @@ class _Answered(Exception):
     """By somebody else."""
 
 
+class _Call(NamedTuple):
+    """What a thread of the container has asked of the kernel."""
+
+    thread: int
+    number: int
+    arguments: list[int]
+
+
+class _Done(Exception):
+    """The call has been made for the process, and this is its value."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
 class Supervisor:
     """Answers for one container. `refused` is told (address, port) of what was not the pod's to have."""
 
     def __init__(self, ports: Ports, refused: Callable[[str, int], None] = lambda address, port: None) -> None:
-        self._own = ports["address"]
+        self._home = Home.of(ports["address"])
         self._networks = [ipaddress.ip_network(network) for network in ports["networks"]]
+        self._first_free = ports.get("first_free", 0)
         self._reserved = ports["reserved"]
         self._refused = refused
         self._machine = MACHINES[os.uname().machine]
-
-    @property
-    def traps_connect(self) -> bool:
-        return bool(self._own)
 
     def serve(self, listener: int) -> bool:
         """One notification, if there is one. False when all who could send any are gone."""
@@ -171,45 +144,44 @@ class Supervisor:
         except OSError:
             return True  # who asked has been killed meanwhile
         id, thread, _, number, _, _, *arguments = NOTIFICATION.unpack(buffer.tobytes())
-        self._answer(listener, id, thread, number, arguments)
+        self._answer(listener, id, _Call(thread, number, arguments))
         return True
 
-    def _answer(self, listener: int, id: int, thread: int, number: int, arguments: list[int]) -> None:
-        error, flags = 0, 0
+    def _answer(self, listener: int, id: int, call: _Call) -> None:
+        value, error, flags = 0, 0, 0
         try:
-            if number == self._machine.connect:
-                address = _read(thread, arguments[1], arguments[2])
-                host, port = _parse(address)
-                if host is None or not _is_localhost(host) or not self._listens(port):
-                    flags = LET_IT
-                else:
-                    with socket.socket(fileno=_take(thread, arguments[0])) as copy:
-                        flags = self._connect(copy, address, lambda error: _send(listener, id, error))
+            if call.number in (self._machine.connect, self._machine.sendto):
+                flags = self._reach(call, lambda error: _send(listener, id, error))
             else:
-                with socket.socket(fileno=_take(thread, arguments[0])) as copy:
-                    if number == self._machine.listen:
-                        self._listen(copy, ctypes.c_int(arguments[1] & 0xFFFFFFFF).value)
+                with socket.socket(fileno=_take(call.thread, call.arguments[0])) as copy:
+                    if call.number == self._machine.listen:
+                        self._listen(copy, ctypes.c_int(call.arguments[1] & 0xFFFFFFFF).value)
                     elif copy.family not in (socket.AF_INET, socket.AF_INET6):
                         flags = LET_IT
                     else:
-                        self._bind(copy, _read(thread, arguments[1], arguments[2]))
+                        self._bind(copy, _read(call.thread, call.arguments[1], call.arguments[2]))
         except _Answered:
             return
+        except _Done as done:
+            value = done.value
         except _Refused as refused:
             error = refused.number
         except OSError as problem:
             error = problem.errno or errno.EACCES
-        _send(listener, id, error, flags)
+        _send(listener, id, error, flags, value)
 
-    # -- the three calls
+    # -- servers
 
     def _bind(self, copy: socket.socket, address: bytes) -> None:
         host, port = _parse(address)
         if host is not None:
             self._require(host, port, errno.EADDRNOTAVAIL)
-            # With port 0 it may as well be a client that wants to go out: that one keeps its choice of address.
-            if self._own and port and host.is_unspecified and copy.type == socket.SOCK_STREAM:
-                address = self._at_home(copy, address)
+            # With port 0 it may as well be a client that wants to go out: that one keeps its choice of address,
+            # and `listen` tells who is a server.
+            if self._home is not None and port and _is_local(host):
+                address = _address(copy, self._home.of_server(host, _only_ipv6(copy)), self._meant(port))
+            elif self._home is not None and port and host in self._home:
+                address = _address(copy, host, self._meant(port))
         _call("bind", copy, address)
 
     def _listen(self, copy: socket.socket, backlog: int) -> None:
@@ -217,28 +189,96 @@ class Supervisor:
             name, port = copy.getsockname()[:2]
             host = _plain(ipaddress.ip_address(name.partition("%")[0]))
             self._require(host, port, errno.EADDRINUSE)
-            only_ipv6 = host.version == 6 and copy.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
-            if self._own and host.is_unspecified and not only_ipv6 and port and not _is_ephemeral(port):
-                raise _Refused(errno.EADDRINUSE)  # `bind` would have brought it home
+            if self._home is not None and _is_local(host):
+                self._bring_home(copy, host, port)
         if kernel.libc().listen(copy.fileno(), backlog) != 0:
             raise OSError(ctypes.get_errno(), "listen")
 
-    def _connect(self, copy: socket.socket, address: bytes, answer: Callable[[int], None]) -> int:
-        """To the pod's own address in place of localhost; LET_IT where the socket cannot go there.
+    def _bring_home(self, copy: socket.socket, host: sockdiag.Address, port: int) -> None:
+        """A server whose port the kernel has chosen (0, or never bound) gets the same port of the pod's own address.
 
-        A socket that blocks is waited for by a process of its own, which also answers: the shim has others to serve.
+        A socket that has listened can be disconnected, which gives such a port back. One that was bound to a port by
+        its number keeps that: it came past `bind`, in a race, and is refused.
         """
-        if copy.family not in (socket.AF_INET, socket.AF_INET6) or copy.type != socket.SOCK_STREAM:
+        assert self._home is not None
+        home = self._home.of_server(host, _only_ipv6(copy))
+        if kernel.libc().listen(copy.fileno(), 1) != 0:
+            raise OSError(ctypes.get_errno(), "listen")
+        port = port or int(copy.getsockname()[1])
+        _call("connect", copy, bytes(16))  # AF_UNSPEC: disconnect
+        try:
+            _call("bind", copy, _address(copy, home, port))
+        except OSError as problem:
+            raise _Refused(errno.EADDRINUSE) from problem
+
+    # -- clients
+
+    def _reach(self, call: _Call, answer: Callable[[int], None]) -> int:
+        """connect, and sendto with a destination: LET_IT, or done by us where it must lead elsewhere than it says."""
+        connects = call.number == self._machine.connect
+        place, length = (1, 2) if connects else (4, 5)
+        address = _read(call.thread, call.arguments[place], call.arguments[length])
+        host, port = _parse(address)
+        if host is None or not port or not self._may_differ(host, port):
             return LET_IT
-        home = self._at_home(copy, address)
-        if home == address:
-            return LET_IT
-        if not copy.getblocking():
-            _call("connect", copy, home)
-            return 0
+        with socket.socket(fileno=_take(call.thread, call.arguments[0])) as copy:
+            kind = copy.type
+            if copy.family not in (socket.AF_INET, socket.AF_INET6) or kind not in KINDS:
+                return LET_IT
+            meant = self._leads_to(host, port, KINDS[kind])
+            if meant is None:
+                return LET_IT
+            if _only_ipv6(copy):
+                return LET_IT
+            address = _address(copy, *meant)
+            if connects:
+                self._connect(copy, address, answer)
+                return 0
+            if kind != socket.SOCK_DGRAM:
+                return LET_IT
+            size = min(call.arguments[2], MOST_DATAGRAM)
+            data = _read_memory(call.thread, call.arguments[1], size) if size else b""
+            raise _Done(_send_to(copy, data, call.arguments[3], address))
+
+    def _may_differ(self, host: sockdiag.Address, port: int) -> bool:
+        """A first look, before the socket is taken: most connections go where they say."""
+        if not host.is_loopback and not host.is_unspecified:
+            return False
+        return self._home is not None or self._meant(port) != port
+
+    def _leads_to(self, host: sockdiag.Address, port: int, protocol: int) -> tuple[sockdiag.Address, int] | None:
+        """Where it really is; None where it is just there. Raises _Refused for the localhost of another pod."""
+        meant = self._meant(port)
+        if self._home is not None and _is_local(host):
+            for home in self._home.of_client(host):
+                if _listens(home, meant, protocol):
+                    return home, meant
+            return None
+        if any(host in network for network in LOCALHOSTS) and (self._home is None or host not in self._home):
+            raise _Refused(errno.ECONNREFUSED)
+        is_somebodys = any(host in network for network in self._networks)
+        return (host, meant) if is_somebodys and meant != port else None
+
+    def _connect(self, copy: socket.socket, address: bytes, answer: Callable[[int], None]) -> None:
+        """On this machine it takes no time, unless the server has too much to do. A process that wants to wait for
+        that is answered by one of its own: the shim has others to serve."""
+        if copy.type == socket.SOCK_DGRAM or not copy.getblocking():
+            _call("connect", copy, address)
+            return
+        before = copy.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, TIME.size)
+        copy.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, TIME.pack(0, AT_ONCE_US))
+        try:
+            _call("connect", copy, address)
+        except OSError as problem:
+            if problem.errno not in (errno.EINPROGRESS, errno.EAGAIN):
+                raise
+        else:
+            return
+        finally:
+            copy.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, before)
         if os.fork() == 0:
             try:
-                _call("connect", copy, home)
+                _call("connect", copy, address)
                 answer(0)
             except OSError as problem:
                 answer(problem.errno or errno.ECONNREFUSED)
@@ -246,26 +286,15 @@ class Supervisor:
                 os._exit(0)
         raise _Answered
 
-    def _listens(self, port: int) -> bool:
-        """Whether a server of the pod has this port; in whichever of its containers."""
-        source = sockdiag.source()
-        return source is not None and source.receiver((self._own, port)) is not None
-
-    def _at_home(self, copy: socket.socket, address: bytes) -> bytes:
-        """The same port of the pod's own address, as far as the socket can have it."""
-        own = socket.inet_aton(self._own)
-        if copy.family == socket.AF_INET:
-            return address[:4] + own + address[8:]
-        if copy.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY):
-            return address
-        return address[:8] + b"\0" * 10 + b"\xff\xff" + own + address[24:]
+    def _meant(self, port: int) -> int:
+        return lowports.meant(port, self._first_free)
 
     # -- whose it is
 
     def _require(self, host: sockdiag.Address, port: int, error: int) -> None:
-        if str(host) == self._own or not host.is_loopback:
+        if not host.is_loopback or (self._home is not None and host in self._home):
             return
-        if any(host in network for network in self._networks):
+        if any(host in network for network in (*self._networks, *LOCALHOSTS)):
             self._refused(str(host), port)
             raise _Refused(error)
         if port and self._is_reserved(host, port):
@@ -293,12 +322,16 @@ def _take(thread: int, fd: int) -> int:
 def _read(thread: int, at: int, length: int) -> bytes:
     if not 0 < length <= MOST_ADDRESS:
         raise OSError(errno.EINVAL, "length of an address")
+    return _read_memory(thread, at, length)
+
+
+def _read_memory(thread: int, at: int, length: int) -> bytes:
     try:
         with open(f"/proc/{thread}/mem", "rb", 0) as memory:
             memory.seek(at)
             return memory.read(length)
     except (OSError, OverflowError) as error:
-        raise OSError(errno.EFAULT, "an address cannot be read") from error
+        raise OSError(errno.EFAULT, "memory of the process cannot be read") from error
 
 
 def _parse(address: bytes) -> tuple[sockdiag.Address | None, int]:
@@ -317,15 +350,36 @@ def _plain(address: sockdiag.Address) -> sockdiag.Address:
     return address if mapped is None else mapped
 
 
-def _is_localhost(host: sockdiag.Address) -> bool:
-    return host.is_unspecified or str(host) in ("127.0.0.1", "::1")
+def _is_local(host: sockdiag.Address) -> bool:
+    """Names no address of anybody: all of them, or the one that every machine has."""
+    return host.is_unspecified or host in LOCAL
 
 
-def _is_ephemeral(port: int) -> bool:
-    """Whether the kernel may have chosen it."""
-    with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
-        first, last = map(int, file.read().split())
-    return first <= port <= last
+def _only_ipv6(copy: socket.socket) -> bool:
+    return copy.family == socket.AF_INET6 and bool(copy.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY))
+
+
+def _address(copy: socket.socket, host: sockdiag.Address, port: int) -> bytes:
+    """struct sockaddr; an IPv6 socket has IPv4 addresses as mapped ones, unless it was told not to."""
+    if copy.family == socket.AF_INET:
+        return struct.pack("=H", socket.AF_INET) + port.to_bytes(2, "big") + host.packed + bytes(8)
+    if _only_ipv6(copy):
+        copy.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    mapped = bytes(10) + b"\xff\xff" + host.packed
+    return struct.pack("=H", socket.AF_INET6) + port.to_bytes(2, "big") + bytes(4) + mapped + bytes(4)
+
+
+def _listens(host: sockdiag.Address, port: int, protocol: int) -> bool:
+    """Whether a server of the pod has this port; in whichever of its containers."""
+    source = sockdiag.source()
+    return source is not None and source.receiver((str(host), port), protocol) is not None
+
+
+def _send_to(copy: socket.socket, data: bytes, flags: int, address: bytes) -> int:
+    sent = int(kernel.libc().sendto(copy.fileno(), data, len(data), flags | socket.MSG_DONTWAIT, address, len(address)))
+    if sent < 0:
+        raise OSError(ctypes.get_errno(), "sendto")
+    return sent
 
 
 def _call(name: str, copy: socket.socket, address: bytes) -> None:
@@ -333,12 +387,17 @@ def _call(name: str, copy: socket.socket, address: bytes) -> None:
         raise OSError(ctypes.get_errno(), name)
 
 
-def _send(listener: int, id: int, error: int, flags: int = 0) -> None:
+def _send(listener: int, id: int, error: int, flags: int = 0, value: int = 0) -> None:
     with contextlib.suppress(OSError):  # who asked has been killed meanwhile
-        fcntl.ioctl(listener, SEND, array.array("B", ANSWER.pack(id, 0, -error, flags)), True)
+        fcntl.ioctl(listener, SEND, array.array("B", ANSWER.pack(id, value, -error, flags)), True)
 
 
 # ---------------------------------------------------------------- whether it can be had
+
+
+def watches_clients(ports: Ports) -> bool:
+    """Whether it matters where the container connects and sends to."""
+    return bool(ports["address"]) or ports.get("first_free", 0) > 0
 
 
 def probe(fork: Callable[[], int], enter: Callable[[], None]) -> str:
@@ -373,7 +432,7 @@ def probe(fork: Callable[[], int], enter: Callable[[], None]) -> str:
 def _be_probed(channel: socket.socket, enter: Callable[[], None]) -> None:
     try:
         enter()
-        fd = install(trap_connect=True)
+        fd = portfilter.install(clients=True)
         socket.send_fds(channel, [b"fd"], [fd])
         os.close(fd)
         with socket.socket() as server:

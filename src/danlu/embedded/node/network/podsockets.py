@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from danlu.diagnose import stated
-from danlu.embedded.node.network import sockdiag
+from danlu.embedded.node.network import lowports, sockdiag
 from danlu.embedded.node.network.podaddresses import Addresses
 from danlu.embedded.node.sandbox import kernel, procfs
 from danlu.embedded.node.sandbox.processes import Containers, Spawner
@@ -64,6 +64,8 @@ class PodSockets:
         self.containers = containers
         self.addresses = addresses
         self._source = sockdiag.source()
+        # Ports before it are bound as others, which the shims know (`lowports`); 0 where nobody would lead there.
+        self.first_free = 0
         self._known: OrderedDict[int, _Known] = OrderedDict()  # by cookie
         # Set by the node's agent: the object of a pod, and where events about it go (pod uid, reason, message).
         self.pod_of: Callable[[str], Object | None] = lambda pod_uid: None
@@ -73,6 +75,10 @@ class PodSockets:
     def of(cls, data_dir: Path, pod_network: str) -> PodSockets:
         """For a machine whose containers nobody knows yet."""
         return cls(Containers(data_dir, Spawner()), Addresses(pod_network, data_dir))
+
+    def meant(self, port: int) -> int:
+        """The port that a pod or a service really has where it is called this."""
+        return lowports.meant(port, self.first_free)
 
     @property
     def verifies(self) -> bool:
@@ -99,6 +105,7 @@ class PodSockets:
         source = self._source
         if source is None or (not pod_uid and not self.addresses.covers(host)):
             return await _open(host, port)
+        port = self.meant(port)
         owner = pod_uid or self.addresses.owner(host)
         if not owner:  # an address of the pod network that no pod has
             raise ConnectionRefusedError(errno.ECONNREFUSED, "connection refused")

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import os
 import random
 import resource
 import socket
@@ -25,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from danlu.diagnose import say, stated
-from danlu.embedded.node.network import sockdiag
+from danlu.embedded.node.network import lowports, sockdiag
 from danlu.embedded.node.network.forwarder import Destination, Rotation, TcpForwarder, UdpForwarder
 from danlu.embedded.node.network.podsockets import PodSockets
 from danlu.embedded.node.network.servicetable import Key, ServiceBackend, ServiceTable
@@ -36,7 +35,6 @@ log = logging.getLogger("danlu.services")
 
 NODE_ADDRESS = "127.0.0.1"
 RETRY_SECONDS = 5.0
-PRIVILEGED = 1024
 MOST_SOCKETS = 65536
 KUBERNETES: Key = ("default", "kubernetes")
 PROTOCOLS = {"TCP": sockdiag.TCP, "UDP": sockdiag.UDP}
@@ -115,7 +113,8 @@ class ServiceProxy:
         The latter is so for users who may not have port 443, and where a second danlu runs on the machine.
         """
         for _, address, port in self._by_service.get(KUBERNETES, ()):
-            return address, port
+            if port == lowports.said(port):
+                return address, port
         return self._api
 
     def _changed(self, key: Key) -> None:
@@ -142,7 +141,7 @@ class ServiceProxy:
             except Exception:  # one that cannot be understood is not the others' loss, nor the start's
                 log.exception("service %s/%s could not be brought up to date", *key)
         held = [
-            f"{at[1]}:{at[2]} of service {'/'.join(key)} is held by {self._told[at]}"
+            f"{at[1]}:{lowports.said(at[2])} of service {'/'.join(key)} is held by {self._told[at]}"
             for at, key in self._failed.items()
             if self._told.get(at) and key != KUBERNETES
         ]
@@ -182,8 +181,9 @@ class ServiceProxy:
             if protocol not in ("TCP", "UDP"):
                 continue
             if address and address != "None":
-                want.same_port = any(backend.port == port["port"] for backend in want.rotation.backends)
-                wanted[(protocol, address, int(port["port"]))] = want
+                number = self._sockets.meant(int(port["port"]))
+                want.same_port = any(backend.port == number for backend in want.rotation.backends)
+                wanted[(protocol, address, number)] = want
             if port.get("nodePort"):
                 wanted[(protocol, NODE_ADDRESS, int(port["nodePort"]))] = _Wanted(want.rotation)
         return wanted
@@ -192,12 +192,16 @@ class ServiceProxy:
         if key == KUBERNETES:
             return [Destination(*self._api)]
         name = port.get("name") or ""
-        return [Destination(b.address, number, b.pod_uid) for b in backends if (number := b.port(name)) is not None]
+        return [
+            Destination(b.address, self._sockets.meant(number) if b.pod_uid else number, b.pod_uid)
+            for b in backends
+            if (number := b.port(name)) is not None
+        ]
 
     async def _open(self, key: Key, service: Object, at: ListenKey, want: _Wanted) -> None:
         protocol, address, port = at
         if len(self._listeners) >= most_listeners():
-            self._refuse(key, service, at, stated("DL-SOCKETS-SPENT", at=f"{address}:{port}"))
+            self._refuse(key, service, at, stated("DL-SOCKETS-SPENT", at=f"{address}:{lowports.said(port)}"))
             return
         owner, holder = await self._sockets.listener(address, port, PROTOCOLS[protocol])
         if want.same_port and owner and any(backend.pod_uid == owner for backend in want.rotation.backends):
@@ -252,22 +256,11 @@ def most_listeners() -> int:
     return (MOST_SOCKETS if soft == resource.RLIM_INFINITY else soft) // 2
 
 
-def can_listen_below_1024() -> bool:
-    """Whether this user may have ports such as 80 and 443."""
-    if os.geteuid() == 0:
-        return True
-    try:
-        with open("/proc/sys/net/ipv4/ip_unprivileged_port_start") as file:
-            return int(file.read()) <= 80
-    except (OSError, ValueError):
-        return False
-
-
 def _explain(at: ListenKey, error: OSError, holder: str) -> str:
     _, address, port = at
-    place = f"{address}:{port}"
-    if error.errno in (errno.EACCES, errno.EPERM) and port < PRIVILEGED:
-        return say("DL-PORT-ROOT", at=place, first=PRIVILEGED)
+    place = f"{address}:{lowports.said(port)}"
+    if error.errno in (errno.EACCES, errno.EPERM) and port < lowports.PRIVILEGED:
+        return say("DL-PORT-ROOT", at=place, first=lowports.PRIVILEGED)
     if error.errno == errno.EADDRINUSE:
         return stated("DL-PORT-TAKEN", at=place, holder=holder or stated("DL-HOLDER-HERE"))
     return stated("DL-PORT-REFUSED", at=place, error=error.strerror or str(error))

@@ -11,6 +11,7 @@ from danlu.client.informer import Informer
 from danlu.meta.kind import Object
 from danlu.meta.wellknown import ENDPOINT_SLICE, SERVICE
 
+ALWAYS_THERE = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
 Key = tuple[str, str]
 """(namespace, name) of a service."""
@@ -40,6 +41,8 @@ class ServiceTable:
         self._listeners: list[Callable[[Key], None]] = []
         self.slices.add_index("service", _service_of)
         self.services.add_index("with address", _namespace_if_addressed)
+        self.services.add_index("address", _cluster_address)
+        self.slices.add_index("endpoint", _endpoint_addresses)
         self.services.add_handler(lambda _event, obj, _old: self._tell(key_of(obj)))
         self.slices.add_handler(self._slice_changed)
 
@@ -82,6 +85,26 @@ class ServiceTable:
                     (ready if is_ready else serving)[f"{address} {ports}"] = backend
         return [*(ready or serving).values()]
 
+    # -- for names: what a namespace or an address is known by
+
+    def has_namespace(self, namespace: str) -> bool:
+        """Whether anything is known of it: of one without services there is no name to ask for."""
+        return namespace in ALWAYS_THERE or bool(self.services.list(namespace))
+
+    def at_address(self, address: str) -> list[Key]:
+        """The services with this cluster IP."""
+        return [key_of(service) for service in self.services.by_index("address", address)]
+
+    def behind(self, address: str) -> list[tuple[Key, ServiceBackend]]:
+        """The headless services that lead to this address, and as what."""
+        found = []
+        for one in self.slices.by_index("endpoint", address):
+            for key in _service_of(one):
+                service = self.service(key)  # type: ignore[arg-type]
+                if service is not None and (service.get("spec") or {}).get("clusterIP") == "None":
+                    found += [(key, b) for b in self.backends(key) if b.address == address]  # type: ignore[arg-type]
+        return found  # type: ignore[return-value]
+
     def _slice_changed(self, _event: str, obj: Object, _old: Object | None) -> None:
         for key in _service_of(obj):
             self._tell(key)  # type: ignore[arg-type]
@@ -103,3 +126,12 @@ def _service_of(obj: Object) -> list[Hashable]:
 def _namespace_if_addressed(service: Object) -> list[Hashable]:
     address = (service.get("spec") or {}).get("clusterIP")
     return [service["metadata"]["namespace"]] if address and address != "None" else []
+
+
+def _cluster_address(service: Object) -> list[Hashable]:
+    address = (service.get("spec") or {}).get("clusterIP")
+    return [address] if address and address != "None" else []
+
+
+def _endpoint_addresses(found: Object) -> list[Hashable]:
+    return [address for one in found.get("endpoints") or [] for address in (one.get("addresses") or [])[:1]]

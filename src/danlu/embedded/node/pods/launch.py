@@ -6,7 +6,6 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from danlu.embedded.node.images import driverfiles
 from danlu.embedded.node.imagesource import Accounts, Image, UnknownUser
 from danlu.embedded.node.logs import logfiles
 from danlu.embedded.node.pods import environment, pause
+from danlu.embedded.node.pods.resolvconf import resolver_file
 from danlu.embedded.node.sandbox.box import BindMount, Sandbox
 from danlu.embedded.node.sandbox.procfs import start_time
 from danlu.embedded.node.sandbox.rootfs import SYSTEM_FOLDERS, normal
@@ -188,6 +188,7 @@ def _sandbox(pod: Object, security: Object, context: NodeContext, tree: _FileTre
             "address": "" if host_network else (pod.get("status") or {}).get("podIP", ""),
             "networks": [context.settings.pod_network, context.settings.service_network],
             "reserved": str(Path(context.data_dir) / RESERVED_PORTS),
+            "first_free": context.sockets.first_free,
         }
     return box
 
@@ -293,7 +294,7 @@ async def _own_files(pod: Object, context: NodeContext) -> dict[str, str]:
     if not pod["spec"].get("hostNetwork"):
         _write_open(folder / "hostname", environment.hostname(pod) + "\n")
         found[str(folder / "hostname")] = "/etc/hostname"
-    _write_open(folder / "resolv.conf", resolver_file(pod["spec"]))
+    _write_open(folder / "resolv.conf", resolver_file(pod, context.cluster_dns()))
     found[str(folder / "resolv.conf")] = "/etc/resolv.conf"
     return found
 
@@ -302,29 +303,6 @@ def _write_open(path: Path, text: str) -> None:
     """For whoever the pod runs as. A file that is right stays: containers that run have it bound."""
     if not path.exists() or path.read_text() != text:
         private_files.write(path, text.encode(), 0o644, durable=False)
-
-
-def resolver_file(spec: Object, host: Path = Path("/etc/resolv.conf")) -> str:
-    servers: list[str] = []
-    searches: list[str] = []
-    options: list[str] = []
-    if spec.get("dnsPolicy") != "None":
-        with suppress(OSError):
-            for line in host.read_text().splitlines():
-                word, _, rest = line.strip().partition(" ")
-                known = {"nameserver": servers, "search": searches, "options": options}.get(word)
-                if known is not None:
-                    known += rest.split()
-    own = spec.get("dnsConfig") or {}
-    servers = [*(own.get("nameservers") or ()), *servers]
-    searches += own.get("searches") or ()
-    options += [o["name"] + (f":{o['value']}" if o.get("value") else "") for o in own.get("options") or ()]
-    lines = [f"nameserver {server}" for server in dict.fromkeys(servers)][:3]
-    if searches:
-        lines.append(f"search {' '.join(dict.fromkeys(searches))}")
-    if options:
-        lines.append(f"options {' '.join(dict.fromkeys(options))}")
-    return "\n".join(lines) + "\n"
 
 
 def _hints(mounts: list[BindMount], folder: Path, env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:

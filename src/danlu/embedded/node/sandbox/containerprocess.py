@@ -17,7 +17,7 @@ import termios
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
-from danlu.embedded.node.network import ownports
+from danlu.embedded.node.network import ownports, portfilter
 from danlu.embedded.node.sandbox import kernel, privileges, seccomp, wire
 from danlu.embedded.node.sandbox.box import Sandbox, SandboxError
 from danlu.embedded.node.sandbox.namespaces import Namespaces
@@ -132,7 +132,7 @@ def _become(channel: socket.socket, place: Namespaces, wanted: Program, pipes: d
         if box.get("default_seccomp"):
             _refuse_calls(box)
         if "ports" in box:
-            _watch_ports(channel, trap_connect=bool(box["ports"]["address"]))
+            _watch_ports(channel, clients=ownports.watches_clients(box["ports"]))
         privileges.drop(box)
         if sys.platform.startswith("linux"):
             kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -157,9 +157,9 @@ def _refuse_calls(box: Sandbox) -> None:
         raise SandboxError(f"the seccomp profile RuntimeDefault cannot be had: {error.strerror or error}") from error
 
 
-def _watch_ports(channel: socket.socket, *, trap_connect: bool) -> None:
+def _watch_ports(channel: socket.socket, *, clients: bool) -> None:
     try:
-        fd = ownports.install(trap_connect)
+        fd = portfilter.install(clients=clients)
     except OSError as error:
         raise SandboxError(f"its ports cannot be watched: {error.strerror or error}") from error
     wire.send(channel, {"fd": "notifications"}, [fd])

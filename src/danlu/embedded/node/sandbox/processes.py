@@ -81,6 +81,9 @@ class Spawner:
         self._serial = 0
 
     async def start(self) -> None:
+        """Once; who asks again waits for nothing."""
+        if self._channel is not None:
+            return
         ours, theirs = socket.socketpair()
         self._process = _start_spawner(theirs)
         theirs.close()
