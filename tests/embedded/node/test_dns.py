@@ -13,7 +13,7 @@ import pytest
 from tests.embedded.node.test_services import World, free_port
 
 from danlu.embedded.node.network import dnsmessage
-from danlu.embedded.node.network.dnsmessage import Answer, Malformed, Record, Type
+from danlu.embedded.node.network.dnsmessage import DnsAnswer, DnsRecord, Malformed, RecordType
 from danlu.embedded.node.network.dnsrecords import ClusterRecords
 from danlu.embedded.node.network.dnsserver import DnsServer, MachineServers, Resolver
 
@@ -50,7 +50,7 @@ class Reply:
     @property
     def addresses(self) -> list[str]:
         records = dnsmessage.read_records(self.data)[1]
-        return sorted(socket.inet_ntoa(record.data) for record in records if record.type == Type.A)
+        return sorted(socket.inet_ntoa(record.data) for record in records if record.type == RecordType.A)
 
     @property
     def is_no_such_name(self) -> bool:
@@ -100,11 +100,11 @@ class Elsewhere(asyncio.DatagramProtocol):
         if self.silent:
             return
         query = dnsmessage.read_query(data)
-        known = query.question.name == "example.com" and query.question.type == Type.A
+        known = query.question.name == "example.com" and query.question.type == RecordType.A
         records = [dnsmessage.address("example.com", "192.0.2.1", 60)] if known else []
         code = dnsmessage.Code.NOERROR if query.question.name == "example.com" else dnsmessage.Code.NXDOMAIN
         self.transport.sendto(b"\0\0" + bytes(10), addr)  # somebody's guess: neither the number nor an answer
-        self.transport.sendto(dnsmessage.write(query, Answer(code, records, authoritative=False)), addr)
+        self.transport.sendto(dnsmessage.write(query, DnsAnswer(code, records, authoritative=False)), addr)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ async def ask(world: World, elsewhere: tuple[Elsewhere, int]) -> AsyncIterator[A
     server, port = DnsServer(records, Resolver(lambda: [("127.0.0.1", elsewhere[1])])), free_port()
     await server.listen(HOST, port)
 
-    async def asking(name: str, kind: int = Type.A, *, tcp: bool = False, raw: bytes = b"") -> Reply:
+    async def asking(name: str, kind: int = RecordType.A, *, tcp: bool = False, raw: bytes = b"") -> Reply:
         message = raw or dnsmessage.write_query(77, name, kind)
         return Reply((await exchange_by_tcp(port, message))[0] if tcp else await exchange(message, port))
 
@@ -152,32 +152,38 @@ async def test_addresses(ask: Ask, name: str, expected: list[str], tcp: bool) ->
 
 
 MISSING = ["no.ns.svc", "web.no.svc", "no.web.ns.svc", "empty.ns.svc", "no.svc", "x", "a.b.c.d.e.svc"]
-WITHOUT = (("web.ns.svc.", Type.AAAA), ("web.ns.svc.", Type.TXT), ("ns.svc.", Type.A), ("svc.", Type.A), ("", Type.A))
+WITHOUT = (
+    ("web.ns.svc.", RecordType.AAAA),
+    ("web.ns.svc.", RecordType.TXT),
+    ("ns.svc.", RecordType.A),
+    ("svc.", RecordType.A),
+    ("", RecordType.A),
+)
 
 
 async def test_what_is_not_there(ask: Ask) -> None:
     for name in MISSING:
         assert (await ask(f"{name}.cluster.local")).is_no_such_name, name
-    assert (await ask("1.7.64.127.in-addr.arpa", Type.PTR)).is_no_such_name
+    assert (await ask("1.7.64.127.in-addr.arpa", RecordType.PTR)).is_no_such_name
     for name, kind in WITHOUT:
         assert (await ask(f"{name}cluster.local", kind)).has_none_of_the_type, name
 
 
 async def test_services_of_a_name(ask: Ask) -> None:
-    found = await ask("_main._tcp.web.ns.svc.cluster.local", Type.SRV)
+    found = await ask("_main._tcp.web.ns.svc.cluster.local", RecordType.SRV)
     assert (found.answers, found.additional) == (1, 1)
     assert struct.pack("!HHH", 0, 100, 80) + dnsmessage.pack_name("web.ns.svc.cluster.local") in found.data
-    found = await ask("_rpc._tcp.peers.ns.svc.cluster.local", Type.SRV)
+    found = await ask("_rpc._tcp.peers.ns.svc.cluster.local", RecordType.SRV)
     assert (found.answers, found.additional) == (2, 2)
     assert struct.pack("!HHH", 0, 50, 9001) + dnsmessage.pack_name("p-0.peers.ns.svc.cluster.local") in found.data
     assert dnsmessage.pack_name("127-64-2-2.peers.ns.svc.cluster.local") in found.data
-    assert (await ask("web.ns.svc.cluster.local", Type.SRV)).answers == 1
-    assert (await ask("_no._tcp.web.ns.svc.cluster.local", Type.SRV)).is_no_such_name
+    assert (await ask("web.ns.svc.cluster.local", RecordType.SRV)).answers == 1
+    assert (await ask("_no._tcp.web.ns.svc.cluster.local", RecordType.SRV)).is_no_such_name
 
 
 async def test_names_of_addresses(ask: Ask) -> None:
     for address, name in (("127.96.3.1", "web"), ("127.64.2.1", "p-0.peers"), ("127.64.2.2", "127-64-2-2.peers")):
-        found = await ask(".".join(reversed(address.split("."))) + ".in-addr.arpa", Type.PTR)
+        found = await ask(".".join(reversed(address.split("."))) + ".in-addr.arpa", RecordType.PTR)
         assert found.answers == 1
         assert dnsmessage.pack_name(f"{name}.ns.svc.cluster.local") in found.data
 
@@ -185,7 +191,7 @@ async def test_names_of_addresses(ask: Ask) -> None:
 async def test_names_of_others_come_from_the_machines_server(ask: Ask, elsewhere: tuple[Elsewhere, int]) -> None:
     assert (await ask("example.com")).addresses == ["192.0.2.1"]
     assert (await ask("no.example.com")).code == 3
-    assert (await ask("out.ns.svc.cluster.local", Type.AAAA)).code == 0
+    assert (await ask("out.ns.svc.cluster.local", RecordType.AAAA)).code == 0
     numbers = {message[:2] for message in elsewhere[0].asked}
     assert b"\x00M" not in numbers, "a number of its own, which nobody can guess"
     assert (await ask("round.ns.svc.cluster.local")).code == 2
@@ -215,15 +221,15 @@ async def test_what_does_not_fit_is_cut_off_and_comes_by_tcp(ask: Ask, world: Wo
     whole = await ask(name, tcp=True)
     assert not whole.flags & dnsmessage.TRUNCATED
     assert len(whole.addresses) == 100
-    question = dnsmessage.write_query(77, name, Type.A)
-    extended = question[:10] + b"\0\1" + question[12:] + b"\0" + struct.pack("!HHIH", Type.OPT, 4096, 0, 0)
+    question = dnsmessage.write_query(77, name, RecordType.A)
+    extended = question[:10] + b"\0\1" + question[12:] + b"\0" + struct.pack("!HHIH", RecordType.OPT, 4096, 0, 0)
     found = await ask("", raw=extended)
     assert len(found.addresses) == 100
     assert found.additional == 1
 
 
 async def test_several_questions_on_one_connection(ask: Ask) -> None:
-    messages = [dnsmessage.write_query(77, name, Type.A) for name in ("web.ns.svc.cluster.local", "example.org")]
+    messages = [dnsmessage.write_query(77, name, RecordType.A) for name in ("web.ns.svc.cluster.local", "example.org")]
     found = await exchange_by_tcp(ask.port, messages[0], messages[0])  # type: ignore[attr-defined]
     assert [Reply(data).addresses for data in found] == [["127.96.3.1"]] * 2
 
@@ -246,8 +252,8 @@ async def test_what_is_no_question(ask: Ask, message: bytes, code: int) -> None:
 
 def test_bytes_of_any_kind_are_malformed_or_read() -> None:
     good = dnsmessage.write(
-        dnsmessage.read_query(dnsmessage.write_query(1, "a.b", Type.A)),
-        Answer(records=[Record("c.d", Type.CNAME, 1, dnsmessage.pack_name("e.f"))]),
+        dnsmessage.read_query(dnsmessage.write_query(1, "a.b", RecordType.A)),
+        DnsAnswer(records=[DnsRecord("c.d", RecordType.CNAME, 1, dnsmessage.pack_name("e.f"))]),
     )
     for place in range(len(good)):
         for value in (0, 0xC0, 0xFF, place):

@@ -13,6 +13,7 @@ from danlu.client.informer import Informer
 from danlu.embedded.node.context import ContainerDevices
 from danlu.embedded.node.network import lowports
 from danlu.embedded.node.network.clusterdns import ClusterDns
+from danlu.embedded.node.network.hostports import HostPorts
 from danlu.embedded.node.network.hosts import Hosts
 from danlu.embedded.node.network.podsockets import PodSockets
 from danlu.embedded.node.network.services import ServiceProxy
@@ -52,6 +53,9 @@ class MachineServices:
         self._recorder = EventRecorder(client, "service-proxy")
         self._hosts = Hosts(table, str(data_dir), client, shared(POD) if shared else None)
         self._proxy = ServiceProxy(table, self._recorder, network.api, network.sockets)
+        self._host_ports = HostPorts(
+            client, self._recorder, network.sockets, network.networks, shared(POD) if shared else None
+        )
         self._proxy.write_held = network.write_held
         self._sockets = network.sockets
         self._dns = ClusterDns(client, table, network.networks, network.sockets)
@@ -72,9 +76,11 @@ class MachineServices:
         await self._dns.start()
         await self._hosts.start()
         await self._proxy.start()
+        await self._host_ports.start()
 
     async def stop(self) -> None:
         await self._dns.stop()
+        await self._host_ports.stop()
         await self._proxy.stop()
         await self._hosts.stop()
         await self._table.stop()

@@ -23,7 +23,7 @@ MOST_NAME, MOST_LABEL, MOST_POINTERS = 255, 63, 40
 PLAIN_SIZE, LARGEST_SIZE = 512, 4096  # bytes of an answer by UDP: what all clients take, and the most that we send
 
 
-class Type(enum.IntEnum):
+class RecordType(enum.IntEnum):
     A = 1
     NS = 2
     CNAME = 5
@@ -54,7 +54,7 @@ class Question(NamedTuple):
     type: int
 
 
-class Query(NamedTuple):
+class DnsQuery(NamedTuple):
     id: int
     flags: int
     question: Question
@@ -63,25 +63,25 @@ class Query(NamedTuple):
     has_edns: bool
 
 
-class Record(NamedTuple):
+class DnsRecord(NamedTuple):
     name: str
     type: int
     ttl: int  # seconds
     data: bytes
 
 
-class Answer(NamedTuple):
+class DnsAnswer(NamedTuple):
     code: Code = Code.NOERROR
-    records: Sequence[Record] = ()
-    authority: Sequence[Record] = ()
-    additional: Sequence[Record] = ()
+    records: Sequence[DnsRecord] = ()
+    authority: Sequence[DnsRecord] = ()
+    additional: Sequence[DnsRecord] = ()
     authoritative: bool = True
 
 
 # ---------------------------------------------------------------- reading
 
 
-def read_query(message: bytes) -> Query:
+def read_query(message: bytes) -> DnsQuery:
     if len(message) < HEADER.size:
         raise Malformed("shorter than a header")
     id, flags, questions, answers, authorities, additional = HEADER.unpack_from(message)
@@ -97,12 +97,12 @@ def read_query(message: bytes) -> Query:
     size, has_edns = PLAIN_SIZE, False
     for _ in range(min(answers + authorities + additional, MOST_POINTERS)):
         _, record_type, size_or_class, _, at = _read_record(message, at)
-        if record_type == Type.OPT:
+        if record_type == RecordType.OPT:
             size, has_edns = min(max(size_or_class, PLAIN_SIZE), LARGEST_SIZE), True
-    return Query(id, flags, Question(name, kind), raw, size, has_edns)
+    return DnsQuery(id, flags, Question(name, kind), raw, size, has_edns)
 
 
-def read_records(message: bytes) -> tuple[int, list[Record]]:
+def read_records(message: bytes) -> tuple[int, list[DnsRecord]]:
     """The code and the answers of a response, addresses and aliases only."""
     try:
         _, flags, questions, answers, _, _ = HEADER.unpack_from(message)
@@ -115,10 +115,10 @@ def read_records(message: bytes) -> tuple[int, list[Record]]:
         name, kind, _, ttl, end = _read_record(message, at)
         length = RECORD.unpack_from(message, _read_name(message, at)[1])[3]
         data = message[end - length : end]
-        if kind == Type.CNAME:
+        if kind == RecordType.CNAME:
             data = pack_name(_read_name(message, end - length)[0])
-        if kind in (Type.A, Type.AAAA, Type.CNAME):
-            found.append(Record(name, kind, ttl, data))
+        if kind in (RecordType.A, RecordType.AAAA, RecordType.CNAME):
+            found.append(DnsRecord(name, kind, ttl, data))
         at = end
     return flags & 0xF, found
 
@@ -169,10 +169,10 @@ def write_query(id: int, name: str, kind: int) -> bytes:
     return HEADER.pack(id, RECURSION_DESIRED, 1, 0, 0, 0) + pack_name(name) + struct.pack("!HH", kind, IN)
 
 
-def write(query: Query, answer: Answer, size: int = 0) -> bytes:
+def write(query: DnsQuery, answer: DnsAnswer, size: int = 0) -> bytes:
     """The response; `size` is the most that it may have (0: no bound). What does not fit is left out, and said so."""
     sections = (answer.records, answer.authority, answer.additional)
-    opt = b"\0" + RECORD.pack(Type.OPT, LARGEST_SIZE, 0, 0) if query.has_edns else b""
+    opt = b"\0" + RECORD.pack(RecordType.OPT, LARGEST_SIZE, 0, 0) if query.has_edns else b""
     body, counts, left = bytearray(query.raw_question), [0, 0, 0], size - HEADER.size - len(opt)
     truncated = 0
     for number, records in enumerate(sections):
@@ -198,7 +198,7 @@ def write_error(message: bytes, code: Code) -> bytes:
     return HEADER.pack(id, RESPONSE | (flags & (OPCODE | RECURSION_DESIRED)) | code, 0, 0, 0, 0)
 
 
-def _pack(record: Record, question: str) -> bytes:
+def _pack(record: DnsRecord, question: str) -> bytes:
     name = TO_QUESTION if record.name == question else pack_name(record.name)
     return name + RECORD.pack(record.type, IN, record.ttl, len(record.data)) + record.data
 
@@ -208,14 +208,14 @@ def pack_name(name: str) -> bytes:
     return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
 
 
-def address(name: str, host: str, ttl: int) -> Record:
+def address(name: str, host: str, ttl: int) -> DnsRecord:
     ip = ipaddress.ip_address(host)
-    return Record(name, Type.A if ip.version == 4 else Type.AAAA, ttl, ip.packed)
+    return DnsRecord(name, RecordType.A if ip.version == 4 else RecordType.AAAA, ttl, ip.packed)
 
 
-def service(name: str, target: str, port: int, weight: int, ttl: int) -> Record:
-    return Record(name, Type.SRV, ttl, struct.pack("!HHH", 0, weight, port) + pack_name(target))
+def service(name: str, target: str, port: int, weight: int, ttl: int) -> DnsRecord:
+    return DnsRecord(name, RecordType.SRV, ttl, struct.pack("!HHH", 0, weight, port) + pack_name(target))
 
 
-def text(name: str, said: str, ttl: int) -> Record:
-    return Record(name, Type.TXT, ttl, bytes([len(said)]) + said.encode())
+def text(name: str, said: str, ttl: int) -> DnsRecord:
+    return DnsRecord(name, RecordType.TXT, ttl, bytes([len(said)]) + said.encode())

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from danlu.embedded.node.network import dnsmessage
-from danlu.embedded.node.network.dnsmessage import Answer, Code, Question, Record, Type
+from danlu.embedded.node.network.dnsmessage import Code, DnsAnswer, DnsRecord, Question, RecordType
 from danlu.embedded.node.network.servicetable import Key, ServiceBackend, ServiceTable
 from danlu.meta.addresses import parse_address
 from danlu.meta.kind import Object
@@ -38,7 +38,7 @@ class ClusterRecords:
         self._networks = [ipaddress.ip_network(network) for network in networks]
         self.address = ""
 
-    def answer(self, question: Question) -> Answer | Alias | None:
+    def answer(self, question: Question) -> DnsAnswer | Alias | None:
         """None for names that are not the cluster's."""
         name = question.name
         if name.endswith(REVERSE):
@@ -49,28 +49,28 @@ class ClusterRecords:
         records = self._records(question, labels)
         if records is None or isinstance(records, Alias):
             return self._missing(Code.NXDOMAIN) if records is None else records
-        additional: list[Record] = []
-        if question.type == Type.SRV and labels[-1:] == ["svc"]:
+        additional: list[DnsRecord] = []
+        if question.type == RecordType.SRV and labels[-1:] == ["svc"]:
             records, additional = self._services(name, labels[:-1])
-        kept = [record for record in records if question.type in (record.type, Type.ANY)]
-        return Answer(records=kept, additional=additional) if kept else self._missing(Code.NOERROR)
+        kept = [record for record in records if question.type in (record.type, RecordType.ANY)]
+        return DnsAnswer(records=kept, additional=additional) if kept else self._missing(Code.NOERROR)
 
-    def _missing(self, code: Code) -> Answer:
+    def _missing(self, code: Code) -> DnsAnswer:
         """No such name (NXDOMAIN), or none of this type: the SOA says for how long that may be remembered."""
-        return Answer(code, authority=[self._start_of_authority()])
+        return DnsAnswer(code, authority=[self._start_of_authority()])
 
-    def _start_of_authority(self) -> Record:
+    def _start_of_authority(self) -> DnsRecord:
         names = dnsmessage.pack_name(f"ns.dns.{self._domain}") + dnsmessage.pack_name(f"hostmaster.{self._domain}")
-        return Record(self._domain, Type.SOA, TTL, names + struct.pack("!5I", 1, 7200, 1800, 86400, TTL))
+        return DnsRecord(self._domain, RecordType.SOA, TTL, names + struct.pack("!5I", 1, 7200, 1800, 86400, TTL))
 
     # -- names
 
-    def _records(self, question: Question, labels: list[str]) -> list[Record] | Alias | None:
+    def _records(self, question: Question, labels: list[str]) -> list[DnsRecord] | Alias | None:
         """All that stands at a name; None where there is no such name."""
         name = question.name
         match labels:
             case []:
-                server = Record(name, Type.NS, TTL, dnsmessage.pack_name(f"ns.dns.{self._domain}"))
+                server = DnsRecord(name, RecordType.NS, TTL, dnsmessage.pack_name(f"ns.dns.{self._domain}"))
                 return [self._start_of_authority(), server]
             case ["svc"] | ["pod"] | ["dns"]:
                 return []
@@ -88,7 +88,7 @@ class ClusterRecords:
                 return self._of_service(name, within, (namespace, service))
         return None
 
-    def _of_service(self, name: str, within: list[str], key: Key) -> list[Record] | Alias | None:
+    def _of_service(self, name: str, within: list[str], key: Key) -> list[DnsRecord] | Alias | None:
         service = self._table.service(key)
         if service is None:
             return None
@@ -116,7 +116,7 @@ class ClusterRecords:
 
     # -- SRV
 
-    def _services(self, name: str, labels: list[str]) -> tuple[list[Record], list[Record]]:
+    def _services(self, name: str, labels: list[str]) -> tuple[list[DnsRecord], list[DnsRecord]]:
         """Where a service's ports are: (records, addresses of the targets). All its ports where none is named."""
         *within, service, namespace = labels
         key = (namespace, service)
@@ -146,7 +146,7 @@ class ClusterRecords:
 
     # -- PTR
 
-    def _reverse(self, question: Question) -> Answer | None:
+    def _reverse(self, question: Question) -> DnsAnswer | None:
         parts = question.name.removesuffix(REVERSE).split(".")
         ip = parse_address(".".join(reversed(parts))) if len(parts) == 4 else None
         if ip is None or not any(ip in network for network in self._networks):
@@ -156,10 +156,10 @@ class ClusterRecords:
             names.append(f"{_host(backend)}.{service}.{namespace}.svc")
         if not names:
             return self._missing(Code.NXDOMAIN)
-        if question.type not in (Type.PTR, Type.ANY):
+        if question.type not in (RecordType.PTR, RecordType.ANY):
             return self._missing(Code.NOERROR)
         packed = [dnsmessage.pack_name(f"{name}.{self._domain}") for name in names]
-        return Answer(records=[Record(question.name, Type.PTR, TTL, data) for data in packed])
+        return DnsAnswer(records=[DnsRecord(question.name, RecordType.PTR, TTL, data) for data in packed])
 
 
 def _host(backend: ServiceBackend) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from danlu.embedded.node.network import dnsmessage
-from danlu.embedded.node.network.dnsmessage import Answer, Code, Malformed, Query, Record, Type
+from danlu.embedded.node.network.dnsmessage import Code, DnsAnswer, DnsQuery, DnsRecord, Malformed, RecordType
 from danlu.embedded.node.network.dnsrecords import TTL, Alias, ClusterRecords
 
 log = logging.getLogger("danlu.dns")
@@ -124,7 +124,7 @@ class DnsServer:
             self._send(found, client)
             return
         answer = self._records.answer(found.question)
-        if isinstance(answer, Answer):
+        if isinstance(answer, DnsAnswer):
             self._send(dnsmessage.write(found, answer, found.size), client)
             return
         if len(self._forwarded) >= MOST_UPSTREAM:
@@ -171,13 +171,13 @@ class DnsServer:
         if isinstance(found, bytes):
             return found
         answer = self._records.answer(found.question)
-        if isinstance(answer, Answer):
+        if isinstance(answer, DnsAnswer):
             return dnsmessage.write(found, answer)
         return await self._elsewhere(found, message, answer, by_tcp=True)
 
     # -- both
 
-    def _read(self, message: bytes) -> Query | bytes:
+    def _read(self, message: bytes) -> DnsQuery | bytes:
         try:
             found = dnsmessage.read_query(message)
         except Malformed:
@@ -186,7 +186,7 @@ class DnsServer:
             return dnsmessage.write_error(message, Code.NOTIMP)
         return found
 
-    async def _elsewhere(self, query: Query, message: bytes, alias: Alias | None, *, by_tcp: bool) -> bytes:
+    async def _elsewhere(self, query: DnsQuery, message: bytes, alias: Alias | None, *, by_tcp: bool) -> bytes:
         size = 0 if by_tcp else query.size
         try:
             if alias is None:
@@ -195,26 +195,26 @@ class DnsServer:
         except (OSError, Malformed):
             return dnsmessage.write(query, _FAILED, size)
 
-    async def _follow(self, query: Query, alias: Alias) -> Answer:
+    async def _follow(self, query: DnsQuery, alias: Alias) -> DnsAnswer:
         """The alias and what it leads to, which may be an alias of the cluster again."""
-        name, records = query.question.name, list[Record]()
+        name, records = query.question.name, list[DnsRecord]()
         for _ in range(MOST_ALIASES):
-            records.append(Record(name, Type.CNAME, TTL, dnsmessage.pack_name(alias.target)))
-            if query.question.type == Type.CNAME:
-                return Answer(records=records)
+            records.append(DnsRecord(name, RecordType.CNAME, TTL, dnsmessage.pack_name(alias.target)))
+            if query.question.type == RecordType.CNAME:
+                return DnsAnswer(records=records)
             name = alias.target
             found = self._records.answer(query.question._replace(name=name))
-            if isinstance(found, Answer):
-                return Answer(found.code, [*records, *found.records], found.authority)
+            if isinstance(found, DnsAnswer):
+                return DnsAnswer(found.code, [*records, *found.records], found.authority)
             if found is None:
                 asked = dnsmessage.write_query(0, name, query.question.type)
                 code, more = dnsmessage.read_records(await self._resolver.ask(asked, by_tcp=False))
-                return Answer(Code(code) if code in [*Code] else Code.SERVFAIL, [*records, *more])
+                return DnsAnswer(Code(code) if code in [*Code] else Code.SERVFAIL, [*records, *more])
             alias = found
         return _FAILED
 
 
-_FAILED = Answer(Code.SERVFAIL, authoritative=False)
+_FAILED = DnsAnswer(Code.SERVFAIL, authoritative=False)
 
 
 class _Datagrams(asyncio.DatagramProtocol):

@@ -23,9 +23,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from danlu.diagnose import say, stated
-from danlu.embedded.node.network import lowports, sockdiag
+from danlu.diagnose import stated
+from danlu.embedded.node.network import listening, lowports
 from danlu.embedded.node.network.forwarder import Destination, Rotation, TcpForwarder, UdpForwarder
+from danlu.embedded.node.network.listening import NODE_ADDRESS, ListenKey
 from danlu.embedded.node.network.podsockets import PodSockets
 from danlu.embedded.node.network.servicetable import Key, ServiceBackend, ServiceTable
 from danlu.meta.kind import Object
@@ -33,13 +34,9 @@ from danlu.runtime.recorder import EventRecorder
 
 log = logging.getLogger("danlu.services")
 
-NODE_ADDRESS = "127.0.0.1"
 RETRY_SECONDS = 5.0
 MOST_SOCKETS = 65536
 KUBERNETES: Key = ("default", "kubernetes")
-PROTOCOLS = {"TCP": sockdiag.TCP, "UDP": sockdiag.UDP}
-
-ListenKey = tuple[str, str, int]  # protocol, address, port
 
 
 @dataclass(slots=True)
@@ -203,7 +200,7 @@ class ServiceProxy:
         if len(self._listeners) >= most_listeners():
             self._refuse(key, service, at, stated("DL-SOCKETS-SPENT", at=f"{address}:{lowports.said(port)}"))
             return
-        owner, holder = await self._sockets.listener(address, port, PROTOCOLS[protocol])
+        owner, holder = await self._sockets.listener(address, port, listening.PROTOCOLS[protocol])
         if want.same_port and owner and any(backend.pod_uid == owner for backend in want.rotation.backends):
             self._failed.pop(at, None)
             return
@@ -215,7 +212,7 @@ class ServiceProxy:
         try:
             await forwarder.listen(address, port)
         except OSError as error:
-            self._refuse(key, service, at, _explain(at, error, holder), holder)
+            self._refuse(key, service, at, listening.explain(at, error, holder), holder)
             return
         self._failed.pop(at, None)
         self._told.pop(at, None)
@@ -254,13 +251,3 @@ def most_listeners() -> int:
     """Half of the descriptors that this process may have: a service of 20,000 ports must leave some to the API."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return (MOST_SOCKETS if soft == resource.RLIM_INFINITY else soft) // 2
-
-
-def _explain(at: ListenKey, error: OSError, holder: str) -> str:
-    _, address, port = at
-    place = f"{address}:{lowports.said(port)}"
-    if error.errno in (errno.EACCES, errno.EPERM) and port < lowports.PRIVILEGED:
-        return say("DL-PORT-ROOT", at=place, first=lowports.PRIVILEGED)
-    if error.errno == errno.EADDRINUSE:
-        return stated("DL-PORT-TAKEN", at=place, holder=holder or stated("DL-HOLDER-HERE"))
-    return stated("DL-PORT-REFUSED", at=place, error=error.strerror or str(error))
