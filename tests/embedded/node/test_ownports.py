@@ -275,9 +275,21 @@ async def test_ports_below_1024_of_those_who_may_not_have_them(containers: Conta
         print("there", ask("{OWN}", 80), attempt("0.0.0.0", 80), attempt("{SERVICE}", 80))
         client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         client.connect(("{OWN}", 53)); client.send(b"joined"); print(client.recv(100).decode())
+        for times in range(2):
+            for family, host in ((socket.AF_INET, "{OWN}"), (socket.AF_INET6, "::ffff:{OWN}")):
+                clients = [socket.socket(family, socket.SOCK_DGRAM) for _ in range(2)]
+                for number, client in enumerate(clients):
+                    client.settimeout(5)
+                    for word in ("first", "second"):
+                        client.sendto(f"{{word}} {{number}}".encode(), (host, 53))
+                        data, source = client.recvfrom(100)
+                        same = source[:2] == (host, 53)
+                        print(data.decode(), same, client.gettimeout(), os.get_inheritable(client.fileno()))
     """
     shown = await said(containers, await start(containers, beside, OTHER, first_free=1024))
-    assert shown == f"there web {OTHER} EADDRNOTAVAIL\nanswer to joined\n"
+    assert shown.splitlines()[:2] == [f"there web {OTHER} EADDRNOTAVAIL", "answer to joined"]
+    answers = [f"answer to {word} {number} True 5.0 False" for number in range(2) for word in ("first", "second")]
+    assert shown.splitlines()[2:] == answers * 4, "who does not connect sees where an answer comes from"
     shown = await said(containers, await start(containers, f"print(ask('{OWN}', 80))", "", first_free=1024))
     assert shown == "web\n", "a pod of the machine's network is led there, too"
 

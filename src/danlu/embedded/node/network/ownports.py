@@ -36,6 +36,7 @@ from typing import NamedTuple, NotRequired, TypedDict
 
 from danlu.embedded.node.network import lowports, portfilter, sockdiag
 from danlu.embedded.node.network.portfilter import MACHINES
+from danlu.embedded.node.network.standins import StandIns
 from danlu.embedded.node.sandbox import kernel, procfs
 
 
@@ -128,6 +129,7 @@ class Supervisor:
         self._reserved = ports["reserved"]
         self._refused = refused
         self._machine = MACHINES[os.uname().machine]
+        self._stand_ins = StandIns()
 
     def serve(self, listener: int) -> bool:
         """One notification, if there is one. False when all who could send any are gone."""
@@ -151,7 +153,7 @@ class Supervisor:
         value, error, flags = 0, 0, 0
         try:
             if call.number in (self._machine.connect, self._machine.sendto):
-                flags = self._reach(call, lambda error: _send(listener, id, error))
+                flags = self._reach(listener, id, call)
             else:
                 with socket.socket(fileno=_take(call.thread, call.arguments[0])) as copy:
                     if call.number == self._machine.listen:
@@ -213,7 +215,7 @@ class Supervisor:
 
     # -- clients
 
-    def _reach(self, call: _Call, answer: Callable[[int], None]) -> int:
+    def _reach(self, listener: int, id: int, call: _Call) -> int:
         """connect, and sendto with a destination: LET_IT, or done by us where it must lead elsewhere than it says."""
         connects = call.number == self._machine.connect
         place, length = (1, 2) if connects else (4, 5)
@@ -232,13 +234,22 @@ class Supervisor:
                 return LET_IT
             address = _address(copy, *meant)
             if connects:
-                self._connect(copy, address, answer)
+                self._connect(copy, address, lambda error: _send(listener, id, error))
                 return 0
             if kind != socket.SOCK_DGRAM:
                 return LET_IT
+            if meant == (host, self._meant(port)) != (host, port):
+                return self._send_as_said(listener, id, call, copy, (str(host), port, meant[1]))
             size = min(call.arguments[2], MOST_DATAGRAM)
             data = _read_memory(call.thread, call.arguments[1], size) if size else b""
             raise _Done(_send_to(copy, data, call.arguments[3], address))
+
+    def _send_as_said(self, listener: int, id: int, call: _Call, copy: socket.socket, to: tuple[str, int, int]) -> int:
+        """From a socket that hears from the port that was said, not from the one that is meant: see `standins`."""
+        if not self._stand_ins.has(copy):
+            process = procfs.process_of(call.thread)
+            self._stand_ins.replace(listener, id, (process, call.arguments[0]), copy, to)
+        return LET_IT
 
     def _may_differ(self, host: sockdiag.Address, port: int) -> bool:
         """A first look, before the socket is taken: most connections go where they say."""
