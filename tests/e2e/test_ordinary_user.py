@@ -9,11 +9,13 @@ import json
 import os
 import re
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.servers import free_port
 from tests.running import ORDINARY, ROOT, Danlu
 
 from danlu.environments.catalogue import SHARED_CACHE
@@ -151,6 +153,38 @@ def test_a_service_is_reached_by_its_name(danlu: Danlu) -> None:
     )
     assert run_to_end(danlu, "asks", "python3", "-c", ask) == "hello from web\n"
     danlu.kubectl("delete", "pod,service", "web")
+
+
+UNCONNECTED = """
+import socket, struct, sys
+server = next(line.split()[1] for line in open('/etc/resolv.conf') if line.startswith('nameserver'))
+name = b''.join(bytes([len(part)]) + part for part in sys.argv[1].encode().split(b'.'))
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+    client.settimeout(10)
+    client.sendto(struct.pack('!6H', 7, 0x100, 1, 0, 0, 0) + name + bytes(2) + bytes([1, 0, 1]), (server, 53))
+    answer, source = client.recvfrom(4096)
+    print(source == (server, 53), socket.inet_ntoa(answer[-4:]))
+"""
+
+
+def test_low_ports_and_the_port_of_dns(danlu: Danlu) -> None:
+    """Pods of an account that may have neither: a server on port 80, its service on port 80, and names from port 53."""
+    probe = {"httpGet": {"port": 80}, "periodSeconds": 1}
+    port = {"containerPort": 80, "hostPort": free_port()}
+    container = {"readinessProbe": probe, "ports": [port]}
+    danlu.kubectl("apply", "-f", "-", stdin=pod("low", "python3", "-m", "http.server", "80", container=container))
+    danlu.kubectl("expose", "pod", "low", "--port=80")
+    danlu.kubectl("wait", "--for=condition=Ready", "pod/low", "--timeout=30s")
+    address = danlu.kubectl("get", "service", "low", "-o", "jsonpath={.spec.clusterIP}")
+    fetch = "import sys, urllib.request as u; [print(u.urlopen(a, timeout=10).status) for a in sys.argv[1:]]"
+    urls = ("http://low/", f"http://{address}/", "http://low.default.svc.cluster.local/")
+    assert run_to_end(danlu, "fetches", "python3", "-c", fetch, *urls).split() == ["200"] * 3
+    asked = run_to_end(danlu, "looks-up", "python3", "-c", UNCONNECTED, "low.default.svc.cluster.local")
+    assert asked == f"True {address}\n"
+    with urllib.request.urlopen(f"http://127.0.0.1:{port['hostPort']}/", timeout=10) as answer:
+        assert answer.status == 200
+    assert "FailedToListen" not in danlu.kubectl("get", "events", "-A")
+    danlu.kubectl("delete", "pod,service", "low")
 
 
 def test_run_as_user_is_explained(danlu: Danlu) -> None:
