@@ -6,8 +6,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import textwrap
 from collections.abc import AsyncIterator
@@ -41,14 +43,14 @@ async def containers(tmp_path: Path) -> AsyncIterator[Containers]:
 
 
 async def start(
-    containers: Containers, program: str, address: str = OWN, name: str = "c", first_free: int = 0
+    containers: Containers, program: str, address: str = OWN, name: str = "c", first_free: int = 0, **more: Any
 ) -> Container:
     folder = containers.folder(f"pod-{address}", name, 0)
     box: Any = {
         "mode": containers.spawner.capabilities.mode,
         "root": str(folder / "root"),
         "hostname": "pod",
-        "mounts": [],
+        "mounts": more.get("mounts", []),
         "cwd": "/",
         "own_pids": bool(containers.spawner.capabilities.own_pids),
         "own_ipc": bool(containers.spawner.capabilities.own_pids),
@@ -59,7 +61,7 @@ async def start(
             "reserved": str(containers.data_dir / RESERVED_PORTS),
         },
     }
-    argv = ["python3", "-u", "-c", textwrap.dedent(PRELUDE) + textwrap.dedent(program)]
+    argv = more.get("argv") or ["python3", "-u", "-c", textwrap.dedent(PRELUDE) + textwrap.dedent(program)]
     made: Any = {
         "id": f"{address}-{name}", "argv": argv, "env": {"PATH": "/usr/local/bin:/usr/bin:/bin"}, "tty": False,
         "stdin": False, "stdin_once": False, "log": str(containers.data_dir / f"{address}-{name}.log"),
@@ -325,6 +327,59 @@ async def test_threads_children_and_commands_are_watched_too(containers: Contain
     assert os.read(session.stdout_fd, 1000).decode() == f"EADDRNOTAVAIL {OWN}\n"
     session.close_fds()
     session.close()
+
+
+GO_SERVER = """
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+)
+
+func main() {
+	said := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, os.Args[1]) }
+	for _, at := range []string{":18701", "[::1]:18702", ":0"} {
+		listener, err := net.Listen("tcp", at)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(listener.Addr().(*net.TCPAddr).IP)
+		go http.Serve(listener, http.HandlerFunc(said))
+	}
+	for _, at := range []string{"localhost:18701", "[::1]:18702"} {
+		answer, err := http.Get("http://" + at)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		text := make([]byte, 1)
+		answer.Body.Read(text)
+		fmt.Println(string(text))
+	}
+	fmt.Println("ready")
+	select {}
+}
+"""
+
+
+@pytest.mark.slow
+async def test_static_programs_of_go(containers: Containers, tmp_path: Path) -> None:
+    """No libc to be talked into anything, threads that come and go, sockets that never block."""
+    if shutil.which("go") is None:
+        pytest.skip("Go is not here: a static server was not tried")
+    (tmp_path / "server.go").write_text(GO_SERVER)
+    build = ["go", "build", "-o", str(tmp_path / "server"), str(tmp_path / "server.go")]
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"}
+    await asyncio.to_thread(subprocess.run, build, check=True, env=environment, timeout=100)
+    mounts = [{"source": str(tmp_path / "server"), "target": "/tmp/server", "read_only": True, "is_file": True}]
+    for address, name, homes in ((OWN, "a", (OWN, LOCALHOST6)), (OTHER, "b", (OTHER, "127.128.201.2"))):
+        container = await start(containers, "", address, argv=["/tmp/server", name], mounts=mounts)
+        shown = await wait_for(container, "ready")
+        assert shown.split() == [*homes, address, name, name, "ready"]
 
 
 async def test_ways_around(containers: Containers) -> None:

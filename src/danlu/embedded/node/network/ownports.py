@@ -64,9 +64,12 @@ class Home(NamedTuple):
     @classmethod
     def of(cls, address: str) -> Home | None:
         """None where it has those of the machine."""
-        if not address or address == str(LOCAL[0]):
+        try:
+            own = ipaddress.IPv4Address(address)
+        except ValueError:
             return None
-        own = ipaddress.IPv4Address(address)
+        if own == LOCAL[0]:
+            return None
         below = int(own) & int(LOCALHOSTS[0].hostmask)
         first, second = (network.network_address + below for network in LOCALHOSTS)
         return cls(own, first, second)
