@@ -30,6 +30,7 @@ from danlu.meta.wellknown import (
     PERSISTENT_VOLUME_CLAIM,
     POD,
     REPLICA_SET,
+    RUNTIME_CLASS,
 )
 from danlu.standalone.embeddedplatform import start_platform
 
@@ -186,6 +187,7 @@ async def test_what_is_exempt(client: Client, cluster: Cluster) -> None:
         await client.create(POD, pod())
     await cluster.component("trusted").create(POD, pod("by-user"))
     await client.create(POD, pod("by-namespace", "free", **HOST_PATH))
+    await client.create(RUNTIME_CLASS, {"metadata": {"name": "vm"}, "handler": "vm"})
     await client.create(POD, pod("by-class", runtimeClassName="vm"))
 
 

@@ -8,6 +8,7 @@ import contextlib
 from danlu.client.client import Client
 from danlu.embedded.apiserver.admission.namespace_users import BASELINE, ENFORCE
 from danlu.embedded.apiserver.auth import defaultroles as rights
+from danlu.embedded.clusteraddresses import CLUSTER_RANGE, DEFAULT_RANGE
 from danlu.embedded.storage import Store
 from danlu.errors import AlreadyExists
 from danlu.meta import wellknown
@@ -67,6 +68,7 @@ def wanted() -> list[tuple[Kind, Object]]:
             wellknown.PRIORITY_CLASS,
             _priority_class("system-node-critical", 2_000_001_000, "For parts without which a node does not work."),
         ),
+        (wellknown.SERVICE_CIDR, {"metadata": {"name": DEFAULT_RANGE}, "spec": {"cidrs": [CLUSTER_RANGE]}}),
         (wellknown.SERVICE, _kubernetes_service()),
     ]
 

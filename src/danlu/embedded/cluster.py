@@ -23,7 +23,7 @@ from danlu.embedded.apiserver.admission.namespace_users import SYSTEM, Namespace
 from danlu.embedded.apiserver.admission.pod_limit import PodLimit
 from danlu.embedded.apiserver.admission.policies import Policies
 from danlu.embedded.apiserver.admission.webhooks import Webhooks
-from danlu.embedded.apiserver.allocator import CLUSTER_RANGE, NODE_PORTS, ServiceAddresses
+from danlu.embedded.apiserver.allocator import NODE_PORTS, ServiceAddresses
 from danlu.embedded.apiserver.app import App, pages
 from danlu.embedded.apiserver.auth import kubeconfig, pkidamage
 from danlu.embedded.apiserver.auth.authenticate import Authenticator
@@ -38,6 +38,7 @@ from danlu.embedded.apiserver.registry import Registry
 from danlu.embedded.apiserver.request import User
 from danlu.embedded.apiserver.server import RequestPolicy, Server
 from danlu.embedded.builtin import BUILTINS
+from danlu.embedded.clusteraddresses import CLUSTER_RANGE
 from danlu.embedded.datadir import DataDirectory, Running
 from danlu.embedded.reservedports import ReservedPorts
 from danlu.embedded.settings import ClusterSettings, NodeShare

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from danlu.meta.fields import FieldError, invalid
+from danlu.meta.fields import FieldError, invalid, quoted
 
 NOT_AN_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 NOT_A_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
@@ -56,6 +56,21 @@ def cidr_errors(text: str, path: str) -> list[FieldError]:
     if ipaddress.ip_network(text, strict=False).network_address != parsed:
         return [invalid(path, text, "must not have bits set beyond the prefix length")]
     return []
+
+
+def canonical_address_errors(text: str, path: str) -> list[FieldError]:
+    """For fields that Kubernetes had from the beginning in one way of writing only."""
+    errors = address_errors(text, path)
+    return errors or _form_errors(text, str(parse_address(text)), path)
+
+
+def canonical_cidr_errors(text: str, path: str) -> list[FieldError]:
+    errors = cidr_errors(text, path)
+    return errors or _form_errors(text, str(ipaddress.ip_network(text)), path)
+
+
+def _form_errors(text: str, canonical: str, path: str) -> list[FieldError]:
+    return [] if text == canonical else [invalid(path, text, f"must be in canonical form ({quoted(canonical)})")]
 
 
 def endpoint_address_errors(text: str, path: str) -> list[FieldError]:

@@ -10,9 +10,10 @@ from typing import Any, cast
 import pytest
 
 from danlu.embedded.apiserver.admission import CREATE, UPDATE, Attributes
-from danlu.embedded.apiserver.allocator import CLUSTER_RANGE, ServiceAddresses
+from danlu.embedded.apiserver.allocator import ServiceAddresses
 from danlu.embedded.apiserver.request import User
 from danlu.embedded.builtin.core.service import SERVED
+from danlu.embedded.clusteraddresses import CLUSTER_RANGE
 from danlu.embedded.storage import Stored
 from danlu.embedded.storage.store import Store
 from danlu.embedded.storage.watchcache import Change

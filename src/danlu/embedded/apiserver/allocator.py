@@ -17,11 +17,13 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from danlu.embedded.apiserver.admission import CREATE, UPDATE, Attributes, Handler
+from danlu.embedded.apiserver.mirror import Mirror
+from danlu.embedded.clusteraddresses import CLUSTER_RANGE, is_own
 from danlu.errors import InternalError
 from danlu.meta.addresses import address_errors, family_of, parse_address
 from danlu.meta.fields import FieldError, duplicate, invalid, invalid_error, not_supported, required
 from danlu.meta.kind import Object
-from danlu.meta.wellknown import SERVICE
+from danlu.meta.wellknown import IP_ADDRESS, SERVICE
 
 if TYPE_CHECKING:
     from danlu.embedded.storage import Store, Stored
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-CLUSTER_RANGE = "127.96.0.0/12"
 NODE_PORTS = range(30000, 32768)
 # The foot of each range is left to those who ask for a certain one, as Kubernetes does.
 RESERVED_ADDRESSES = 256
@@ -84,6 +85,7 @@ class ServiceAddresses(Handler):
         self._node_ports = node_ports
         self._addresses: Pool[str] = Pool()
         self._ports: Pool[int] = Pool()
+        self._reserved = Mirror(store, IP_ADDRESS.resource, lambda address: not is_own(address))
         store.load_each(SERVICE.resource, self._load)
         store.observe(self._follow, SERVICE.resource)
 
@@ -171,7 +173,7 @@ class ServiceAddresses(Handler):
         problem = ""
         if not isinstance(wanted, ipaddress.IPv4Address) or wanted not in self._range:
             problem = f"the provided IP ({asked[0]}) is not in the valid range. The range of valid IPs is {self._range}"
-        elif not self._addresses.is_free(str(wanted), owner):
+        elif not self._addresses.is_free(str(wanted), owner) or self._reserved.get("", str(wanted)):
             problem = "provided IP is already allocated"
         if problem:
             text = f"failed to allocate IP {asked[0]}: {problem}"
@@ -184,7 +186,7 @@ class ServiceAddresses(Handler):
         low = min(RESERVED_ADDRESSES, size // 2)
         for offset in _round(size - low, self._salt, owner):
             address = str(ipaddress.IPv4Address(first + low + offset))
-            if address not in self._addresses:
+            if address not in self._addresses and not self._reserved.get("", address):
                 return address
         raise InternalError(f'failed to allocate a serviceIP for Service "{owner[1]}": range is full')
 

@@ -27,7 +27,6 @@ from danlu.embedded.builtin.core import (
     event,
     limitrange,
     namespace,
-    node,
     persistentvolume,
     persistentvolumeclaim,
     pod,
@@ -38,10 +37,13 @@ from danlu.embedded.builtin.core import (
     service,
     serviceaccount,
 )
+from danlu.embedded.builtin.core import node as core_node  # `node` is a group's folder, too
 from danlu.embedded.builtin.discovery import endpointslice
 from danlu.embedded.builtin.events import eventsevent
 from danlu.embedded.builtin.flowcontrol import flowschema, prioritylevelconfiguration
 from danlu.embedded.builtin.metrics import nodemetrics, podmetrics
+from danlu.embedded.builtin.networking import ingress, ingressclass, ipaddress, networkpolicy, servicecidr
+from danlu.embedded.builtin.node import runtimeclass
 from danlu.embedded.builtin.policy import poddisruptionbudget
 from danlu.embedded.builtin.rbac import clusterrole, clusterrolebinding, role, rolebinding
 from danlu.embedded.builtin.scheduling import priorityclass
@@ -54,7 +56,7 @@ BUILTINS: tuple[ServedKind, ...] = (
     event.SERVED,
     limitrange.SERVED,
     namespace.SERVED,
-    node.SERVED,
+    core_node.SERVED,
     persistentvolumeclaim.SERVED,
     persistentvolume.SERVED,
     pod.SERVED,
@@ -75,6 +77,12 @@ BUILTINS: tuple[ServedKind, ...] = (
     lease.SERVED,
     endpointslice.SERVED,
     eventsevent.SERVED,
+    ingressclass.SERVED,
+    ingress.SERVED,
+    ipaddress.SERVED,
+    networkpolicy.SERVED,
+    servicecidr.SERVED,
+    runtimeclass.SERVED,
     poddisruptionbudget.SERVED,
     clusterrolebinding.SERVED,
     clusterrole.SERVED,

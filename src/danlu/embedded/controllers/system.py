@@ -16,6 +16,7 @@ from danlu.embedded.controllers import (
     podgc,
     resourcequota,
     serviceaccounts,
+    servicecidrs,
     ttl,
 )
 from danlu.embedded.controllers.serviceaccounts import Authority
@@ -35,6 +36,8 @@ def factories(volumes_directory: Path, authority: Authority, sign: certificatesi
         nodes.make,
         podgc.make,
         ttl.make,
+        servicecidrs.make_addresses,
+        servicecidrs.make_ranges,
         clusterroles.make,
         lambda manager: certificatesigning.make(manager, sign),
     )

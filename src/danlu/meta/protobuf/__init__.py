@@ -34,7 +34,9 @@ GROUPS = {
     "authentication.k8s.io": "authentication", "authorization.k8s.io": "authorization",
     "certificates.k8s.io": "certificates", "flowcontrol.apiserver.k8s.io": "flowcontrol",
     "admissionregistration.k8s.io": "admissionregistration", "apiextensions.k8s.io": "apiextensions",
+    "networking.k8s.io": "networking", "node.k8s.io": "node",
 }  # fmt: skip
+LATER_VERSIONS = {"autoscaling/v2": "autoscalingv2"}  # of groups that have several with other fields
 
 
 class ProtobufError(ValueError):
@@ -75,7 +77,7 @@ def message_name(api_version: str, kind: str) -> str:
     if kind == "DeleteOptions":
         return "meta.DeleteOptions"
     group = api_version.rpartition("/")[0]
-    return f"{GROUPS.get(group, group)}.{kind}"
+    return f"{LATER_VERSIONS.get(api_version) or GROUPS.get(group, group)}.{kind}"
 
 
 def _fields(data: bytes) -> list[tuple[int, int, Any]]:

@@ -122,6 +122,7 @@ def standard_chain(
     """The plugins of a cluster, in Kubernetes' own order; quota is last, so that it counts only what else passed."""
     from danlu.embedded.apiserver.admission.certificate_requests import CertificateAdmission
     from danlu.embedded.apiserver.admission.default_tolerations import DefaultTolerations
+    from danlu.embedded.apiserver.admission.ingress_class import DefaultIngressClass
     from danlu.embedded.apiserver.admission.limit_ranger import LimitRanger
     from danlu.embedded.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
     from danlu.embedded.apiserver.admission.pod_security import PodSecurity
@@ -129,6 +130,7 @@ def standard_chain(
     from danlu.embedded.apiserver.admission.pvc_resize import ClaimResize
     from danlu.embedded.apiserver.admission.rbac_escalation import RbacEscalation
     from danlu.embedded.apiserver.admission.resource_quota import ResourceQuota
+    from danlu.embedded.apiserver.admission.runtime_class import RuntimeClass
     from danlu.embedded.apiserver.admission.service_account import ServiceAccount
     from danlu.embedded.apiserver.admission.storage_class import DefaultStorageClass
     from danlu.embedded.apiserver.admission.storage_object_in_use import StorageObjectInUse
@@ -144,7 +146,9 @@ def standard_chain(
             DefaultTolerations(),
             DefaultStorageClass(store),
             StorageObjectInUse(),
+            RuntimeClass(store),
             CertificateAdmission(authorizer),
+            DefaultIngressClass(store),
             ClaimResize(store),
             *further,
             ResourceQuota(store),

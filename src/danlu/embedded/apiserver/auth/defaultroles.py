@@ -2,7 +2,7 @@
 
 The table is read as: a name at the margin (with what it aggregates into, or from), and below it one rule a line:
 verbs, API groups, resources; `urls:` for paths; `names:` limits a rule to named objects. `core` is the core group.
-Roles of parts that are not served here (certificates, autoscaling, cloud providers) are left out.
+Roles of parts that are not served here (certificates, cloud providers) are left out.
 """
 
 from __future__ import annotations
@@ -137,11 +137,13 @@ system:node
     create core: serviceaccounts/token
     get,patch,update core: persistentvolumeclaims/status
     get core: serviceaccounts
+    read node.k8s.io: runtimeclasses
 system:node-proxier
     list,watch core: endpoints services
     read core: nodes
     events
     list,watch discovery.k8s.io: endpointslices
+    list,watch networking.k8s.io: servicecidrs
 system:controller:clusterrole-aggregation-controller
     escalate,get,list,patch,update,watch rbac.authorization.k8s.io: clusterroles
 system:controller:daemon-set-controller
@@ -177,6 +179,15 @@ system:controller:expand-controller
     events
 system:controller:generic-garbage-collector
     delete,get,list,patch,update,watch *: *
+    events
+system:controller:horizontal-pod-autoscaler
+    read autoscaling: horizontalpodautoscalers
+    update autoscaling: horizontalpodautoscalers/status
+    get,update *: */scale
+    list,watch core: pods
+    list,watch metrics.k8s.io: pods
+    read custom.metrics.k8s.io: *
+    read external.metrics.k8s.io: *
     events
 system:controller:job-controller
     get,list,patch,update,watch batch: jobs
@@ -237,6 +248,12 @@ system:controller:root-ca-cert-publisher
     events
 system:controller:service-account-controller
     create core: serviceaccounts
+    events
+system:controller:service-cidrs-controller
+    get,list,patch,update,watch networking.k8s.io: servicecidrs
+    patch,update networking.k8s.io: servicecidrs/finalizers
+    patch,update networking.k8s.io: servicecidrs/status
+    read networking.k8s.io: ipaddresses
     events
 system:controller:statefulset-controller
     list,watch core: pods
