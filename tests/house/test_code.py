@@ -20,7 +20,10 @@ PUBLIC = {"__version__"}
 """What `import danlu` offers to users. A name that is added here is promised to them."""
 
 BUILTIN = ROOT / "src/danlu/embedded/builtin"
-PREFIXED = {"eventsevent": "event"}  # events.k8s.io's Event: the core group's has the plain name
+PREFIXED = {
+    "eventsevent": "event",  # events.k8s.io's Event: the core group's has the plain name
+    "horizontalpodautoscaler_v1": "horizontalpodautoscaler",  # the version in which it is stored has the plain name
+}
 TRAINING = re.compile(
     r"\b(py)?torch|tensor(flow|board|stack)|keras|jupyter|notebook|mnist|kubeflow|t9k|\btrain(s|ing|ings|er)?\b",
     re.IGNORECASE,

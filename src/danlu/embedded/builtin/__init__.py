@@ -17,6 +17,7 @@ from danlu.embedded.builtin.admissionregistration import (
 from danlu.embedded.builtin.apiextensions import customresourcedefinition
 from danlu.embedded.builtin.apps import controllerrevision, daemonset, deployment, replicaset, statefulset
 from danlu.embedded.builtin.authorization import reviews
+from danlu.embedded.builtin.autoscaling import horizontalpodautoscaler, horizontalpodautoscaler_v1
 from danlu.embedded.builtin.batch import cronjob, job
 from danlu.embedded.builtin.certificates import certificatesigningrequest
 from danlu.embedded.builtin.coordination import lease
@@ -72,6 +73,8 @@ BUILTINS: tuple[ServedKind, ...] = (
     deployment.SERVED,
     replicaset.SERVED,
     statefulset.SERVED,
+    horizontalpodautoscaler.SERVED,
+    horizontalpodautoscaler_v1.SERVED,
     cronjob.SERVED,
     job.SERVED,
     lease.SERVED,

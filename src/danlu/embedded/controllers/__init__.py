@@ -7,6 +7,7 @@ conditions, events and messages are those of Kubernetes.
 from __future__ import annotations
 
 from danlu.embedded.controllers import (
+    autoscaling,
     cronjob,
     customresources,
     daemonset,
@@ -28,5 +29,6 @@ CONTROLLERS: tuple[Factory, ...] = (
     statefulset.make,
     daemonset.make,
     disruption.make,
+    autoscaling.make,
     customresources.make,
 )
