@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from urllib.parse import quote, urlencode
 
-from danlu.console import appnames, reverseproxy
+from danlu.console import appnames
 from danlu.console.appfinder import AppFinder, AppNotReady, Place
 from danlu.console.appnames import AppName
 from danlu.console.apptransport import Reach, Visit
@@ -43,6 +43,7 @@ from danlu.console.tickets import Tickets
 from danlu.console.tokenrefresh import Renewals
 from danlu.console.waitingpage import waiting_page
 from danlu.errors import ApiError, NotFound, ServiceUnavailable, Unauthorized
+from danlu.net import reverseproxy
 
 SAFE = ("GET", "HEAD")
 # Widen what a page's scripts may do beyond its own path, or speak for the whole origin.

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
-from danlu.console import reverseproxy
 from danlu.console.appfinder import AppNotReady, Place
 from danlu.console.appnames import AppName
 from danlu.console.asgi import Header, Message, Receive, Scope, Send
 from danlu.console.kubeapi import APP_COOKIES, KubeApi
-from danlu.console.reverseproxy import Rewrite
 from danlu.console.sessions import Identity
 from danlu.meta.nesting import parse_json
 from danlu.meta.wellknown import SERVICE
+from danlu.net import reverseproxy
+from danlu.net.reverseproxy import Rewrite
 
 if TYPE_CHECKING:
     import aiohttp

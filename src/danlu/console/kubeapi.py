@@ -15,7 +15,7 @@ import orjson
 
 from danlu.client.config import Config
 from danlu.client.http import CONNECT_TIMEOUT_S, tls_context
-from danlu.console import proof, reverseproxy
+from danlu.console import proof
 from danlu.console.asgi import (
     ASGIApp,
     Header,
@@ -30,6 +30,7 @@ from danlu.console.asgi import (
 )
 from danlu.console.sessions import Identity
 from danlu.errors import ServiceUnavailable, Unauthorized
+from danlu.net import reverseproxy
 
 if TYPE_CHECKING:
     import aiohttp

@@ -16,6 +16,7 @@ from danlu.meta.kind import Kind, Object
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 PROVISIONER = "danlu.io/local"
+INGRESS_CONTROLLER = "danlu.io/ingress"
 
 
 def _priority_class(name: str, value: int, description: str) -> Object:
@@ -30,6 +31,11 @@ def _storage_class() -> Object:
         "volumeBindingMode": "Immediate",
         "allowVolumeExpansion": True,
     }
+
+
+def _ingress_class() -> Object:
+    annotations = {"ingressclass.kubernetes.io/is-default-class": "true"}
+    return {"metadata": {"name": "danlu", "annotations": annotations}, "spec": {"controller": INGRESS_CONTROLLER}}
 
 
 def _kubernetes_service() -> Object:
@@ -68,6 +74,7 @@ def wanted() -> list[tuple[Kind, Object]]:
             wellknown.PRIORITY_CLASS,
             _priority_class("system-node-critical", 2_000_001_000, "For parts without which a node does not work."),
         ),
+        (wellknown.INGRESS_CLASS, _ingress_class()),
         (wellknown.SERVICE_CIDR, {"metadata": {"name": DEFAULT_RANGE}, "spec": {"cidrs": [CLUSTER_RANGE]}}),
         (wellknown.SERVICE, _kubernetes_service()),
     ]

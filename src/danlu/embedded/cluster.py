@@ -112,7 +112,7 @@ class Cluster:
         quarantine = Quarantine(directory.quarantine)
         findings = pkidamage.check(directory.certificates, quarantine)
         self.certificates = certificates = Certificates(directory.certificates)
-        pair, admin = self._ensure_certificates()
+        self._pair, admin = self._ensure_certificates()
         self.space = Space(directory.database, settings.space)
         self.space.open()
         self._parts.callback(self.space.close)
@@ -126,8 +126,8 @@ class Cluster:
         self.listener = Listener(
             App(self.server),
             listener,
-            pair.certificate,
-            pair.key,
+            self._pair.certificate,
+            self._pair.key,
             certificates.authority.certificate,
             settings.request_limits.connections,
         )
@@ -269,6 +269,8 @@ class Cluster:
         for address in {settings.host, LOOPBACK}:
             self.reserved_ports.add(address, port)
         self.reserved_ports.add(LOOPBACK, NODE_PORTS[0], NODE_PORTS[-1])
+        for number in (settings.ingress.http_port, settings.ingress.https_port):
+            self.reserved_ports.add(settings.ingress.host, number)
         node_settings = NodeSettings(shared=settings.shared, service_network=CLUSTER_RANGE)
         sockets = PodSockets.of(self.directory.root, node_settings.pod_network)
         self.node_services = MachineServices(
@@ -302,10 +304,22 @@ class Cluster:
         )
         self._parts.push_async_callback(self._stop_agent)
         await self.agent.start()
+        if settings.run_controllers:
+            await self._serve_ingresses()
         streams = Streams(self.agent.containers, sockets)
         self.server.connect = sockets.connect
         self.server.node_streams = dict.fromkeys((share.name for share in shares), streams)
         self.server.node_usage = Usages(self.agent.containers, len(shares))
+
+    async def _serve_ingresses(self) -> None:
+        from danlu.embedded.ingress import controller as ingress
+
+        self.directory.write_ingress([])
+        services = ingress.IngressServices(
+            self.settings.ingress, self.node_services.connect, self._pair, self.directory.write_ingress
+        )
+        serving = ingress.make(self.manager, services)
+        self._parts.push_async_callback(serving.stop)
 
     async def connect(self, host: str, port: int) -> socket.socket:
         """To a pod behind a service, which is named as the cluster's DNS does (SERVICE.NAMESPACE.svc). Raises OSError.
@@ -363,6 +377,7 @@ def _refuse_pods_from_before(users: NamespaceUsers, store: Store) -> None:
 def _load_parts() -> None:
     for name in (
         "controllers.system",
+        "ingress.controller",
         "scheduler.scheduler",
         "node.agent",
         "node.streams",

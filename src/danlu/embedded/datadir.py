@@ -61,6 +61,7 @@ class DataDirectory:
         self._port_path = self.root / "port"
         self.set_aside_path = self.root / "set-aside.json"
         self._held_path = self.root / "held-addresses"
+        self._ingress_path = self.root / "ingress-addresses"
         self._lock: int | None = None
 
     def prepare(self) -> None:
@@ -170,18 +171,17 @@ class DataDirectory:
 
     def read_held(self) -> list[str]:
         """Addresses of services that somebody else holds, and who."""
-        try:
-            return self._held_path.read_text().splitlines()
-        except OSError:
-            return []
+        return _lines(self._held_path)
 
     def write_held(self, lines: list[str]) -> None:
-        if not lines:
-            self._held_path.unlink(missing_ok=True)
-            return
-        partial = self._held_path.with_suffix(".new")
-        partial.write_text("".join(f"{line}\n" for line in lines))
-        partial.replace(self._held_path)
+        _write_lines(self._held_path, lines)
+
+    def read_ingress(self) -> list[str]:
+        """Where Ingresses are served; none while there are none."""
+        return _lines(self._ingress_path)
+
+    def write_ingress(self, lines: list[str]) -> None:
+        _write_lines(self._ingress_path, lines)
 
     def release(self) -> None:
         if self._lock is not None:
@@ -202,6 +202,22 @@ class DataDirectory:
             return Running.read(lock) or Running(0, "", "", "")
         finally:
             os.close(lock)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _write_lines(path: Path, lines: list[str]) -> None:
+    if not lines:
+        path.unlink(missing_ok=True)
+        return
+    partial = path.with_suffix(".new")
+    partial.write_text("".join(f"{line}\n" for line in lines))
+    partial.replace(path)
 
 
 def _locked(lock: int) -> bool:

@@ -75,6 +75,15 @@ class AuditSettings:
 
 
 @dataclass(slots=True)
+class IngressSettings:
+    """Where Ingresses are served. Nothing listens before there is one."""
+
+    host: str = "127.0.0.1"  # loopback, as for all that pods serve
+    http_port: int = 8180  # 80 is for root; 8080 is the console's
+    https_port: int = 8543  # 443 is for root, 8443 is many a program's
+
+
+@dataclass(slots=True)
 class ClusterSettings:
     data_dir: Path = field(default_factory=default_home)
     host: str = "127.0.0.1"  # loopback: what runs on this machine is the business of no other
@@ -94,3 +103,4 @@ class ClusterSettings:
     fake_gpus: int = 0  # for trying out scheduling on a machine without GPUs
     request_limits: RequestLimits = field(default_factory=RequestLimits)
     audit: AuditSettings = field(default_factory=AuditSettings)
+    ingress: IngressSettings = field(default_factory=IngressSettings)

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import ssl
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
@@ -444,6 +445,11 @@ class Listening:
         self._server = _Uvicorn(uvicorn.Config(app, **config), self.room)
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        """None without TLS, and before it has started."""
+        return self._server.config.ssl if self._server.started else None
 
     async def start(self) -> None:
         self._task = asyncio.create_task(self._server.serve(sockets=self._sockets))

@@ -29,12 +29,12 @@ class Services:
         self.followers: list[Callable[[Change], None]] = []
 
     def load_each(self, resource: str, take: Callable[[Stored], None]) -> None:
-        for stored in self.objects.values():
+        for stored in self.objects.values() if resource == "services" else ():
             take(stored)
 
     def observe(self, callback: Callable[[Change], None], resource: str) -> None:
-        assert resource == "services"
-        self.followers.append(callback)
+        if resource == "services":  # the other one is who holds an address without being a Service
+            self.followers.append(callback)
 
     def put(self, obj: Object) -> None:
         stored = Stored.of("services", obj, 1)

@@ -35,6 +35,7 @@ LABELS = {
     "data": Text("data", "数据目录"),
     "kubeconfig": Text("kubeconfig", "kubeconfig"),
     "pods": Text("pods", "Pod"),
+    "ingress": Text("ingress", "Ingress 地址"),
     "held": Text("held", "被占用"),
     "set aside": Text("set aside", "已搁置"),
     "damage": Text("damage", "损坏"),
@@ -91,6 +92,9 @@ def facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
     found["data"] = str(directory.root)
     found["kubeconfig"] = str(directory.kubeconfig)
     found["pods"] = translated(detection.capabilities().reason)
+    ingress = directory.read_ingress() if holder else []
+    if ingress:
+        found["ingress"] = ingress
     held = directory.read_held() if holder else []
     if held:
         found["held"] = [translated(line) for line in held]

@@ -25,7 +25,7 @@ from danlu.cli.main import SHOW_TRACEBACK
 from danlu.cli.place import data_directory
 from danlu.cli.sharedoptions import LOG_MORE
 from danlu.cli.valuetypes import PATH, WHOLE, Choice
-from danlu.embedded.settings import AuditSettings, ClusterSettings, default_home
+from danlu.embedded.settings import AuditSettings, ClusterSettings, IngressSettings, default_home
 from danlu.embedded.storage import DataDirectoryError
 from danlu.embedded.trust import Unshareable
 from danlu.standalone import background, process
@@ -127,6 +127,23 @@ class Options(CommandOptions):
             "网页控制台的端口（默认 8080，被占用时取任意空闲端口）",
         ),
     )
+    ingress_port: int = option(
+        "--ingress-port",
+        metavar="PORT",
+        type=WHOLE,
+        default=IngressSettings().http_port,
+        help=Text(
+            "port on which Ingresses are served, once there is one (default: 8180)",
+            "提供 Ingress 的端口，有 Ingress 时才监听（默认 8180）",
+        ),
+    )
+    ingress_tls_port: int = option(
+        "--ingress-tls-port",
+        metavar="PORT",
+        type=WHOLE,
+        default=IngressSettings().https_port,
+        help=Text("the same for Ingresses with TLS (default: 8543)", "带 TLS 的 Ingress 的端口（默认 8543）"),
+    )
     shared: bool = flag(
         "--shared",
         help=Text(
@@ -211,6 +228,7 @@ def _settings(options: Options) -> ClusterSettings:
         shared=options.shared,
         system_namespaces=SYSTEM_NAMESPACES,
         audit=_audit_settings(options),
+        ingress=IngressSettings(http_port=options.ingress_port, https_port=options.ingress_tls_port),
     )
 
 

@@ -22,7 +22,11 @@ from danlu.runtime.outcomewriter import write_status
 _BY_ADDRESS = "cluster-ip"
 FINALIZER = "networking.k8s.io/service-cidr-finalizer"
 _READY = ("True", "", "Kubernetes Service CIDR is ready")
-_UNUSED = ("False", "NotServed", f"cluster IPs come from {CLUSTER_RANGE} only, the range of the ServiceCIDR kubernetes")
+_UNUSED = (
+    "False",
+    "RangeNotServed",
+    f"cluster IPs come from {CLUSTER_RANGE} only, the range of the ServiceCIDR kubernetes",
+)
 _HELD = (
     "False",
     "Terminating",

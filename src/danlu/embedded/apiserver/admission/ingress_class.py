@@ -1,4 +1,4 @@
-"""An Ingress that names no IngressClass gets the default one: of several, the newest."""
+"""An Ingress that names no IngressClass gets the default one: of several, the newest. A missing one is warned of."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _DEFAULT = "ingressclass.kubernetes.io/is-default-class"
 _OLD_STYLE = "kubernetes.io/ingress.class"
 
 
-def _default_since(ingress_class: Object) -> str | None:
-    """When a default class was made; None for the others."""
+def _default_since(ingress_class: Object) -> str:
+    """When a default class was made; "" for the others."""
     if objects.annotations_of(ingress_class).get(_DEFAULT) != "true":
-        return None
+        return ""
     return str(objects.get(ingress_class, "metadata.creationTimestamp", ""))
 
 
@@ -33,9 +33,14 @@ class DefaultIngressClass(Handler):
         if a.operation != CREATE or a.subresource or a.obj is None:
             return
         spec = a.obj.setdefault("spec", {})
-        if spec.get("ingressClassName") is not None or _OLD_STYLE in objects.annotations_of(a.obj):
+        named = spec.get("ingressClassName") or objects.annotations_of(a.obj).get(_OLD_STYLE)
+        if named is not None:
+            if self._default_since.get("", named) is None:
+                from danlu.diagnose import say
+
+                a.warnings.append(say("DL-INGRESS-CLASS", name=named))
             return
-        defaults = [(name, since) for name, since in self._default_since.items() if since is not None]
+        defaults = [(name, since) for name, since in self._default_since.items() if since]
         if defaults:
             newest = max(since for _, since in defaults)
             spec["ingressClassName"] = next(name for name, since in defaults if since == newest)

@@ -1,4 +1,4 @@
-"""Ingresses: which service answers for which host and path. Who serves them: `node/network/ingress`."""
+"""Ingresses: which service answers for which host and path. Who serves them: `embedded/ingress`."""
 
 from __future__ import annotations
 

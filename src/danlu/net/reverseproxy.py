@@ -8,11 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from danlu.console.asgi import Header, Receive, Scope, Send
 from danlu.net import websockets
 
 if TYPE_CHECKING:
     import aiohttp
+    from starlette.types import Receive, Scope, Send
+
+Header = tuple[bytes, bytes]
 
 # Headers that are about one connection, and those that a WebSocket library writes by itself.
 ONE_HOP = frozenset(
