@@ -53,3 +53,22 @@ def test_who_may_view_may_read_metrics(measuring: Kube) -> None:
     )
     kube("get", "--raw", f"/apis/metrics.k8s.io/v1beta1/namespaces/{kube.namespace}/pods", viewer)
     assert "forbidden" in kube.fails("get", "--raw", "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods", viewer)
+
+
+def test_the_pages_of_a_node_tell_the_same(kube: Kube, pod: Callable[..., dict[str, Any]]) -> None:
+    kube.apply(pod("calm"))
+    kube.running("calm")
+    node = kube.value("pod/calm", "{.spec.nodeName}")
+
+    def measured() -> list[dict[str, Any]]:
+        summary = json.loads(kube("get", "--raw", f"/api/v1/nodes/{node}/proxy/stats/summary"))
+        assert summary["node"]["nodeName"] == node
+        mine = {"name": "calm", "namespace": kube.namespace}
+        return [one for one in summary["pods"] if mine.items() <= one["podRef"].items()]
+
+    (found,) = kube.wait("the pod to be measured", measured, timeout=120)
+    assert found["containers"][0]["name"] == "main"
+    assert found["containers"][0]["memory"]["workingSetBytes"] > 0
+    labels = f'{{container="main",namespace="{kube.namespace}",pod="calm"}}'
+    page = f"/api/v1/nodes/{node}/proxy/metrics/resource"
+    kube.wait("its series", lambda: f"container_cpu_usage_seconds_total{labels}" in kube("get", "--raw", page))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from danlu.embedded.node.pressure.usage import ProcessUsage
 from danlu.errors import MethodNotAllowed, NotFound
 from danlu.meta.wellknown import CLUSTER_ROLE, NODE, NODE_METRICS, POD, POD_METRICS, SERVICE_ACCOUNT
 
-BUSY = ProcessUsage(cpu_nano=1_500_000_000, memory=3 << 20, window=2.5, at=1_700_000_000.0)
+BUSY = ProcessUsage(cpu_nano=1_500_000_000, memory=3 << 20, window=2.5, at=1_700_000_000.0, cpu_seconds=12.0)
 
 
 class Measured:
@@ -98,3 +99,51 @@ async def test_who_may_view_a_namespace_may_read_its_metrics(client: Client) -> 
     for role in ("view", "edit", "admin"):
         rules = (await client.get(CLUSTER_ROLE, role))["rules"]
         assert any("metrics.k8s.io" in rule["apiGroups"] and "get" in rule["verbs"] for rule in rules), role
+
+
+async def page(client: Client, path: str) -> str:
+    answer = await client.request("GET", f"/api/v1/nodes/n/proxy/{path}")
+    assert isinstance(answer.body, bytes)
+    return answer.body.decode()
+
+
+@pytest.fixture
+async def paged(client: Client, measured: Measured) -> Any:
+    node = {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4", "memory": "8Gi"}}}
+    await client.create(NODE, {"apiVersion": "v1", "kind": "Node", **node})
+    pod = await make_pod(client, "p")
+    running = {"name": "main", "image": "python", "imageID": "", "ready": True, "restartCount": 0,
+               "state": {"running": {"startedAt": "2023-11-14T22:00:00Z"}}}  # fmt: skip
+    await client.patch(POD, "p", "default", {"status": {"containerStatuses": [running]}}, subresource="status")
+    return pod
+
+
+async def test_stats_summary(client: Client, paged: Any) -> None:
+    found = json.loads(await page(client, "stats/summary"))
+    assert found["node"]["nodeName"] == "n"
+    assert found["node"]["cpu"]["usageNanoCores"] == 1_500_000_000
+    assert found["node"]["memory"]["availableBytes"] == (8 << 30) - (3 << 20)
+    (pod,) = found["pods"]
+    assert pod["podRef"] == {"name": "p", "namespace": "default", "uid": paged["metadata"]["uid"]}
+    assert pod["cpu"] == {
+        "time": "2023-11-14T22:13:20Z", "usageNanoCores": 3_000_000_000, "usageCoreNanoSeconds": 24_000_000_000,
+    }  # fmt: skip
+    assert pod["memory"]["workingSetBytes"] == 6 << 20
+    assert [one["name"] for one in pod["containers"]] == ["main", "side"]
+    assert pod["containers"][0]["startTime"] == "2023-11-14T22:00:00Z"
+
+
+async def test_pages_for_prometheus(client: Client, paged: Any) -> None:
+    resource = await page(client, "metrics/resource")
+    where = 'namespace="default",pod="p"'
+    assert f'container_cpu_usage_seconds_total{{container="main",{where}}} 12.0 1700000000000' in resource
+    assert f"pod_cpu_usage_seconds_total{{{where}}} 24.0" in resource
+    assert f"pod_memory_working_set_bytes{{{where}}} 6.291456e+06" in resource
+    assert "node_cpu_usage_seconds_total 12.0" in resource
+    assert f'container_start_time_seconds{{container="main",{where}}} 1.6999992e+09' in resource
+    assert "resource_scrape_error 0.0" in resource
+    cadvisor = await page(client, "metrics/cadvisor")
+    assert f'container_memory_rss{{container="side",id="/kubepods/pod{paged["metadata"]["uid"]}/side"' in cadvisor
+    assert "machine_cpu_cores 4.0" in cadvisor
+    with pytest.raises(NotFound):
+        await page(client, "stats/other")

@@ -13,6 +13,11 @@ class Usage(Protocol):
         ...
 
     @property
+    def cpu_seconds(self) -> float:
+        """All that it has had so far."""
+        ...
+
+    @property
     def memory(self) -> int: ...
 
     @property

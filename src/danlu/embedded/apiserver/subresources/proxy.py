@@ -17,6 +17,7 @@ from urllib.parse import urlencode, urlsplit
 
 from danlu.embedded.apiserver.request import Call, Response, StreamResponse
 from danlu.embedded.apiserver.served import Subresource
+from danlu.embedded.apiserver.subresources import nodepages
 from danlu.embedded.apiserver.subresources.nodestreams import plain_words
 from danlu.embedded.apiserver.subresources.websocket import NORMAL, Socket
 from danlu.errors import BadRequest, NotFound, ServiceUnavailable
@@ -49,7 +50,7 @@ class ProxyTarget:
 async def handle(call: Call) -> Response | StreamResponse:
     prefix, path = call.target.before, call.target.below
     if call.target.resource == "nodes":
-        return await _node_page(call, path)
+        return await nodepages.answer(call, path)
     target = _target(call)
     if not path:
         if call.method in ("GET", "HEAD"):
@@ -318,26 +319,6 @@ async def _body(answer: aiohttp.ClientResponse, client: aiohttp.ClientSession) -
     finally:
         answer.close()
         await client.close()
-
-
-async def _node_page(call: Call, path: str) -> Response | StreamResponse:
-    """The few of kubelet's own pages that have a meaning here."""
-    node = call.name.partition(":")[0]
-    if call.server.store.get("nodes", "", node) is None:
-        raise NotFound.of("nodes", node)
-    if node not in call.server.node_streams:
-        raise ServiceUnavailable(f'error trying to reach service: node "{node}" is not running')
-    page = path.strip("/")
-    if page == "healthz":
-        return Response.text("ok")
-    if page == "metrics":
-        return await call.server.pages["/metrics"](call)  # node and server are one process
-    if page in ("pods", "runningpods"):
-        pods: list[Object] = [
-            stored.obj for stored in call.server.store.scan("pods") if stored.obj["spec"].get("nodeName") == node
-        ]
-        return Response.json({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods})
-    return Response.text("404 page not found\n", 404)
 
 
 VERBS = ("create", "delete", "get", "patch", "update")

@@ -27,6 +27,7 @@ class ProcessUsage:
     memory: int  # bytes
     window: float  # seconds that the processor's rate was taken over
     at: float  # seconds since 1970
+    cpu_seconds: float = 0.0  # all that it has had so far
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Sampler:
             if before is not None and not first:
                 window = max(moment - before.moment, 0.001)
                 rate = max(0.0, cpu - before.cpu) / window  # a child that nobody waited for takes its time along
-                usage = ProcessUsage(round(rate * 1e9), memory, window, time.time())
+                usage = ProcessUsage(round(rate * 1e9), memory, window, time.time(), cpu)
             self._last[name] = _Sample(moment, cpu, memory, usage)
 
 
@@ -130,4 +131,5 @@ class Usages:
 
 def _sum(used: Sequence[ProcessUsage]) -> ProcessUsage:
     window = min((usage.window for usage in used), default=SHORTEST_WINDOW_S)
-    return ProcessUsage(sum(usage.cpu_nano for usage in used), sum(usage.memory for usage in used), window, time.time())
+    cpu, memory = sum(usage.cpu_nano for usage in used), sum(usage.memory for usage in used)
+    return ProcessUsage(cpu, memory, window, time.time(), sum(usage.cpu_seconds for usage in used))
