@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from danlu.diagnose import Cause
 from danlu.embedded import permissions, private_files
 from danlu.embedded.node.sandbox.procfs import start_time
 from danlu.embedded.storage import DataDirectoryError
@@ -62,6 +63,7 @@ class DataDirectory:
         self.set_aside_path = self.root / "set-aside.json"
         self._held_path = self.root / "held-addresses"
         self._ingress_path = self.root / "ingress-addresses"
+        self._operators_path = self.root / "other-operators.json"
         self._lock: int | None = None
 
     def prepare(self) -> None:
@@ -182,6 +184,19 @@ class DataDirectory:
 
     def write_ingress(self, lines: list[str]) -> None:
         _write_lines(self._ingress_path, lines)
+
+    def read_operators(self) -> list[Cause]:
+        """What was found of other operators of the platform's kinds."""
+        try:
+            return [Cause(one["code"], one["params"]) for one in json.loads(self._operators_path.read_text())]
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+
+    def write_operators(self, causes: Sequence[Cause]) -> None:
+        if not causes:
+            self._operators_path.unlink(missing_ok=True)
+            return
+        self._write_if_room(self._operators_path, json.dumps([cause.as_json() for cause in causes], indent=2))
 
     def release(self) -> None:
         if self._lock is not None:

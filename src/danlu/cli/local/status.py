@@ -12,7 +12,7 @@ from typing import Any
 
 from danlu.cli import layout
 from danlu.cli.command import CommandOptions, flag
-from danlu.cli.language import Text, speaking, translated
+from danlu.cli.language import Text, language, speaking, translated
 from danlu.cli.local.trustwords import model
 from danlu.cli.place import data_directory
 from danlu.cli.sharedoptions import FOR_PROGRAMS
@@ -38,6 +38,7 @@ LABELS = {
     "ingress": Text("ingress", "Ingress 地址"),
     "held": Text("held", "被占用"),
     "set aside": Text("set aside", "已搁置"),
+    "operators": Text("operators", "其他 operator"),
     "damage": Text("damage", "损坏"),
 }
 RUNNING = Text("running", "正在运行")
@@ -98,6 +99,9 @@ def facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
     held = directory.read_held() if holder else []
     if held:
         found["held"] = [translated(line) for line in held]
+    operators = directory.read_operators() if holder else []
+    if operators:
+        found["operators"] = [cause.text(language()) for cause in operators]
     set_aside = directory.read_set_aside()
     if set_aside:
         found["set aside"] = [translated(str(entry)) for entry in set_aside]

@@ -11,6 +11,7 @@ import orjson
 
 from danlu import errors
 from danlu.client.client import Client
+from danlu.kinds._operators.known import TRAINING_OPERATOR
 from danlu.kinds._training import gang
 from danlu.meta.kind import Kind, Object
 from danlu.meta.wellknown import (
@@ -178,7 +179,7 @@ async def _about_kubeflow(asked: CheckAnswer) -> AsyncIterator[CheckFinding]:
     kinds = [kind.kind.kind for kind in asked.options.kinds if kind.kind.group == "kubeflow.org"]
     if not kinds or not asked.part("operator"):
         return
-    async for obj in _running(asked.client, DEPLOYMENT, ("training-operator", "kubeflow/training")):
+    async for obj in _running(asked.client, DEPLOYMENT, TRAINING_OPERATOR.images):
         place = f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
         yield CheckFinding(
             True,
