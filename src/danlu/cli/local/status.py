@@ -36,6 +36,7 @@ LABELS = {
     "kubeconfig": Text("kubeconfig", "kubeconfig"),
     "pods": Text("pods", "Pod"),
     "ingress": Text("ingress", "Ingress 地址"),
+    "limits": Text("limits", "资源限制"),
     "held": Text("held", "被占用"),
     "set aside": Text("set aside", "已搁置"),
     "operators": Text("operators", "其他 operator"),
@@ -44,6 +45,13 @@ LABELS = {
 RUNNING = Text("running", "正在运行")
 SILENT = Text("running, but its API does not answer", "正在运行，但 API 没有响应")
 STOPPED = Text("not running; `danlu up` starts it", "没有运行；用 `danlu up` 启动")
+BY_KERNEL = Text(
+    "{controllers}: kept by the kernel (cgroup version {version})", "{controllers}：由内核执行（cgroup v{version}）"
+)
+BY_HAND = Text(
+    "memory is checked four times a second; cpu and process limits have no effect: {problem}",
+    "内存每秒检查四次；CPU 和进程数的限制不起作用：{problem}",
+)
 NO_CONSOLE = Text("none (--no-console)", "没有（--no-console）")
 NO_SPACE = Text(
     "NOSPACE: the store has no room to grow ({free:.0f} MiB free on its disk); nothing is created until there is some: "
@@ -93,6 +101,7 @@ def facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
     found["data"] = str(directory.root)
     found["kubeconfig"] = str(directory.kubeconfig)
     found["pods"] = translated(detection.capabilities().reason)
+    found["limits"] = _limits()
     ingress = directory.read_ingress() if holder else []
     if ingress:
         found["ingress"] = ingress
@@ -109,6 +118,15 @@ def facts(directory: DataDirectory, holder: Running | None) -> dict[str, Any]:
     if damaged:
         found["damage"] = translated(damaged)
     return found
+
+
+def _limits() -> str:
+    from danlu.embedded.node.sandbox import cgroups
+
+    tree = cgroups.find()
+    if not tree.parents:
+        return BY_HAND(problem=tree.problem)
+    return BY_KERNEL(controllers=", ".join(tree.parents), version=tree.version)
 
 
 def _alarm(directory: DataDirectory) -> str:

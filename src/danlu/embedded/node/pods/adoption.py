@@ -27,7 +27,7 @@ import time
 from pathlib import Path
 
 from danlu.embedded import private_files
-from danlu.embedded.node.sandbox import devicecgroup, wire
+from danlu.embedded.node.sandbox import cgroups, devicecgroup, wire
 from danlu.embedded.node.sandbox.processes import LOST, LOST_MESSAGE, Container, Containers, connect, read_exit
 from danlu.embedded.node.sandbox.procfs import boot_id, start_time
 from danlu.embedded.node.sandbox.shim import Exit
@@ -147,6 +147,8 @@ def _close(container: Container) -> Exit:
     private_files.fill(container.folder / "exit.json", json.dumps(ended).encode())
     if "device_cgroups" in container.spec["sandbox"]:
         devicecgroup.remove(f"{container.spec['sandbox']['device_cgroups']}/{container.id}")
+    if "cgroup" in container.spec:
+        cgroups.clear(container.spec["cgroup"])
     return ended
 
 

@@ -78,8 +78,11 @@ async def build(
             mounts.append(_bound(source, target))
         else:
             _copy_in(source, folder / "root" / target.lstrip("/"))
+    identity = uuid.uuid4().hex + uuid.uuid4().hex
+    group = context.containers.cgroups.spec(identity, cpu_limit(container), memory_limit(container))
     return {
-        "id": uuid.uuid4().hex + uuid.uuid4().hex,
+        "id": identity,
+        **({"cgroup": group} if group is not None else {}),  # type: ignore[typeddict-item]
         "argv": argv,
         "env": env,
         "tty": bool(container.get("tty")),
@@ -245,6 +248,12 @@ def _variables(pod: Object, container: Object, image: Image, home: str, own: Map
         threads = str(max(1, min(parse(limit).value(), os.cpu_count() or 1)))
         found |= dict.fromkeys(image.core_variables, threads)
     return found | dict(own)
+
+
+def cpu_limit(container: Object) -> int:
+    """In thousandths of a core; 0 for none."""
+    limit = ((container.get("resources") or {}).get("limits") or {}).get("cpu")
+    return parse(limit).milli() if limit is not None else 0
 
 
 def memory_limit(container: Object) -> int:

@@ -321,7 +321,8 @@ class PodWorker(LocalPod):
             if inplaceresize.needs_restart(container, changed):
                 self._termination.kill(member, f"Container {member.view.name} resize requires restart")
             else:
-                self.context.containers.limit_memory(member.container, launch.memory_limit(container))
+                limits = launch.memory_limit(container), launch.cpu_limit(container)
+                self.context.containers.limit(member.container, *limits)
 
     def _take_debugging_containers(self, spec: Object) -> None:
         known = {member.view.name for member in self.members}

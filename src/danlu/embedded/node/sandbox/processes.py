@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import signal
@@ -24,8 +25,9 @@ from pathlib import Path
 import orjson
 
 from danlu.embedded import private_files
-from danlu.embedded.node.sandbox import wire
+from danlu.embedded.node.sandbox import cgroups, wire
 from danlu.embedded.node.sandbox.box import Capabilities
+from danlu.embedded.node.sandbox.cgroups import CgroupTree
 from danlu.embedded.node.sandbox.interpreter import helper_command
 from danlu.embedded.node.sandbox.procfs import parent
 from danlu.embedded.node.sandbox.shim import Exit, LaunchSpec
@@ -295,10 +297,15 @@ class Containers:
         if container.channel is not None:
             container.channel.send({"op": "signal", "signal": int(number), "or_kill": or_kill})
 
-    def limit_memory(self, container: Container, limit: int) -> None:
-        """From now on; 0 for none."""
+    @functools.cached_property
+    def cgroups(self) -> CgroupTree:
+        """Where their control groups are made."""
+        return cgroups.find()
+
+    def limit(self, container: Container, memory: int, cpu: int) -> None:
+        """From now on: bytes, and thousandths of a core; 0 for none."""
         if container.channel is not None:
-            container.channel.send({"op": "limit", "memory": limit})
+            container.channel.send({"op": "limit", "memory": memory, "cpu": cpu})
 
     async def wait(self, container_id: str) -> Exit:
         container = self.get(container_id)
@@ -392,7 +399,10 @@ class Containers:
     def _hear(self, container: Container, message: Message | None) -> None:
         if message is None:
             # The shim tells its end before it goes: silence means that it was killed, or that it told the disk alone.
-            self._settle(container, read_exit(container.folder) or lost_exit(container))
+            ended = read_exit(container.folder)
+            if ended is None and "cgroup" in container.spec:
+                asyncio.get_running_loop().run_in_executor(None, cgroups.clear, container.spec["cgroup"])
+            self._settle(container, ended or lost_exit(container))
         elif message["state"] == "running":
             container.pid, container.started_at = message["pid"], message["started_at"]
             container.shim_pid = message.get("shim") or parent(container.pid)  # shims of 0.1.0 do not say it

@@ -28,7 +28,16 @@ from typing import NoReturn, NotRequired, TypedDict
 from danlu.embedded import private_files
 from danlu.embedded.node.logs.logfiles import LogWriter
 from danlu.embedded.node.network import ownports
-from danlu.embedded.node.sandbox import containerprocess, devicecgroup, kernel, layering, namespaces, procfs, wire
+from danlu.embedded.node.sandbox import (
+    cgroups,
+    containerprocess,
+    devicecgroup,
+    kernel,
+    layering,
+    namespaces,
+    procfs,
+    wire,
+)
 from danlu.embedded.node.sandbox.box import Sandbox
 from danlu.embedded.node.sandbox.procfs import boot_id, descendants, exit_code, proportional, resident, start_time
 from danlu.embedded.node.sandbox.wire import Message
@@ -36,6 +45,7 @@ from danlu.embedded.node.sandbox.wire import Message
 PR_SET_CHILD_SUBREAPER = 36
 CHUNK = 65536
 MEMORY_EVERY_S = 0.25
+OOM_S = 1.0  # between the kernel's word that memory is short and its choice of a process
 DRAIN_S = 2.0  # for the last words of a container whose pipe someone else still holds
 LAYER_ENTRIES, SMALL_FILE = 500, 1 << 20  # what is removed at once of a container's writable layer
 ATTACH_BUFFER = 4 << 20  # a reader that is this far behind is let go, so that it cannot hold up the container
@@ -57,7 +67,7 @@ class LaunchSpec(TypedDict):
     memory_limit: int  # bytes, 0 for none
     sandbox: Sandbox
     stop_signal: NotRequired[str]  # what its image wants instead of SIGTERM
-    cgroup: NotRequired[str]
+    cgroup: NotRequired[cgroups.GroupSpec]  # absent: the kernel keeps no limits
 
 
 class Exit(TypedDict):
@@ -106,6 +116,7 @@ class Shim:
         self.device_cgroup = ""
         self.status: int | None = None  # of the container's first process, as waitpid tells it
         self.next_memory_check = 0.0
+        self.group: cgroups.ControlGroup | None = None
 
     # -- life
 
@@ -134,7 +145,7 @@ class Shim:
 
     def _select_timeout(self) -> float | None:
         waits = []
-        if self.spec["memory_limit"]:
+        if self._watches_memory:
             waits.append(MEMORY_EVERY_S)
         deadline = self.log.deadline()
         if deadline is not None:
@@ -147,7 +158,7 @@ class Shim:
         deadline = self.log.deadline()
         if deadline is not None and deadline <= time.monotonic():
             self.log.flush_due()
-        if self.spec["memory_limit"] and time.monotonic() >= self.next_memory_check:
+        if self._watches_memory and time.monotonic() >= self.next_memory_check:
             self.next_memory_check = time.monotonic() + MEMORY_EVERY_S * 0.9
             self._check_memory()
 
@@ -158,6 +169,7 @@ class Shim:
         box = self.spec["sandbox"]
         os.makedirs(box["root"], exist_ok=True)
         spec = self.spec
+        self._make_group()
         program = containerprocess.Program(spec["argv"], spec["env"], box, spec["tty"], spec["stdin"])
         if "device_cgroups" in box:
             self.device_cgroup = devicecgroup.make(box["device_cgroups"], spec["id"], box.get("devices", ()))
@@ -176,6 +188,26 @@ class Shim:
             self.selector.register(fd, selectors.EVENT_READ, self._read_output)
         return ""
 
+    def _make_group(self) -> None:
+        """Where it cannot be made after all, memory is watched as it is where there are no groups."""
+        if "cgroup" in self.spec:
+            group = cgroups.ControlGroup(self.spec["cgroup"])
+            with contextlib.suppress(OSError):
+                group.make()
+                self.group = group
+                if (shortage := group.shortage()) >= 0:
+                    self.selector.register(shortage, selectors.EVENT_READ, self._memory_is_short)
+
+    def _limit(self, pid: int) -> None:
+        """Before its program begins. What cannot be limited does not run."""
+        if self.device_cgroup:
+            devicecgroup.join(self.device_cgroup, pid)
+        if self.group is not None:
+            try:
+                self.group.take_in(pid)
+            except OSError:
+                self._signal(signal.SIGKILL, pid)
+
     def _watch_ports(self, notifications: int) -> None:
         if notifications >= 0:
             self.selector.register(notifications, selectors.EVENT_READ, self._serve_ports)
@@ -191,12 +223,8 @@ class Shim:
             if client.watching:
                 client.send({"state": "refused", "address": address, "port": port})
 
-    def _limit_devices(self, pid: int) -> None:
-        if self.device_cgroup:
-            devicecgroup.join(self.device_cgroup, pid)
-
     def _write_pid(self, pid: int) -> None:
-        self._limit_devices(pid)
+        self._limit(pid)
         self._write("pid", {"pid": pid, "start": start_time(pid), "boot": boot_id(), "shim": os.getpid()})
 
     def _write(self, name: str, content: object) -> None:
@@ -308,6 +336,8 @@ class Shim:
             self._end_input()
         elif what == "limit":
             self.spec["memory_limit"] = int(message["memory"])
+            if self.group is not None:
+                self.group.limit(int(message.get("cpu", 0)), self.spec["memory_limit"])
 
     def _end_input(self) -> None:
         """The first who types and stops ends the input of a `stdinOnce` container, also when they go on reading."""
@@ -326,7 +356,7 @@ class Shim:
         if tty:
             env.setdefault("TERM", "xterm")
         program = containerprocess.Program(message["argv"], env, box, tty, bool(message.get("stdin")))
-        spawned = containerprocess.spawn(namespaces.JoinedNamespaces(box, self.pid), program, ready=self._limit_devices)
+        spawned = containerprocess.spawn(namespaces.JoinedNamespaces(box, self.pid), program, ready=self._limit)
         if spawned.problem:
             spawned.give_up()
             client.send({"problem": spawned.problem, "exit_code": 126 + ("not found" in spawned.problem)})
@@ -380,6 +410,10 @@ class Shim:
                 if client.exec_pid == pid:
                     client.send({"exit_code": exit_code(status)})
 
+    @property
+    def _watches_memory(self) -> bool:
+        return bool(self.spec["memory_limit"]) and not (self.group is not None and self.group.limits_memory)
+
     def _check_memory(self) -> None:
         limit = self.spec["memory_limit"]
         tree = descendants(os.getpid())
@@ -388,8 +422,23 @@ class Shim:
         # Pages that processes share were counted once for each: look closer before anyone is killed.
         if sum(map(proportional, tree)) <= limit:
             return
+        self._end_for_memory()
+
+    def _memory_is_short(self, fd: int, _mask: int) -> None:
+        """Ours, or that of a group around ours: then the kernel may choose another victim. It tells before it acts."""
+        os.read(fd, 8)
+        assert self.group is not None
+        until = time.monotonic() + OOM_S
+        while not self.group.kills():
+            if time.monotonic() > until:
+                return
+            time.sleep(0.005)
+        self._end_for_memory()
+
+    def _end_for_memory(self) -> None:
+        """All of it: the rest of a program that has lost one of its processes may go on for ever, or look fine."""
         self.oom = True
-        for pid in tree:
+        for pid in descendants(os.getpid()):
             self._signal(signal.SIGKILL, pid)
 
     def _end_leftovers(self) -> None:
@@ -422,6 +471,8 @@ class Shim:
         code = exit_code(status)
         if self.oom:
             return {"reason": "OOMKilled", "message": "", "exit_code": 137, "signal": 0}
+        if code and self.group is not None and self.group.kills():  # of it, or of a process that it needed
+            return {"reason": "OOMKilled", "message": "", "exit_code": code, "signal": 0}
         return {"reason": "Completed" if code == 0 else "Error", "message": "", "exit_code": code, "signal": number}
 
     def _finish(self, outcome: Message) -> None:
@@ -430,6 +481,8 @@ class Shim:
         ended = {**outcome, "started_at": self.started_at, "finished_at": time.time()}
         self._write("exit.json", ended)
         devicecgroup.remove(self.device_cgroup)
+        if self.group is not None:
+            self.group.remove()
         for layer in ("root", "skeleton", layering.WORK):
             remove_small(os.path.join(self.folder, layer), LAYER_ENTRIES)
         # Those who connected while we were busy are told too, so that no one waits for a socket that has gone.
