@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from danlu.embedded.node.imagesource import Image
 from danlu.embedded.node.pods import launch, podadmission
 from danlu.embedded.node.pods.resolvconf import resolver_file
 from danlu.embedded.node.pressure import eviction
+from danlu.embedded.node.pressure.evictionmanager import EvictionManager
 from danlu.embedded.node.sandbox.box import Capabilities
 from danlu.embedded.node.settings import NodeSettings
 from danlu.meta import resourcesums
@@ -176,3 +178,57 @@ def worker(uid: str, asked: str = "0", priority: int = 0) -> Any:
 def test_who_is_evicted(workers: list[Any], used: dict[str, int], victim: str | None) -> None:
     chosen = eviction.choose(workers, used, "memory")
     assert (chosen.uid if chosen else None) == victim
+
+
+def test_nobody_is_evicted_who_holds_nothing() -> None:
+    """Somebody else filled the disk: to end innocent pods one after the other would free nothing."""
+    idle, holds = worker("idle"), worker("holds")
+    used = {"idle": 40 << 10, "holds": 2 << 20}
+    assert eviction.choose([idle, holds], used, "ephemeral-storage") is holds
+    assert eviction.choose([idle], used, "ephemeral-storage") is None
+
+
+async def test_one_victim_at_a_time_and_what_it_held_is_gone_before_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The greedy pod takes a while to end; until its files are gone the other is as good as it was."""
+    evicted: list[str] = []
+    workers = {}
+    for uid, size in (("greedy", 4 << 20), ("modest", 2 << 20)):
+        held = tmp_path / "pods" / uid / "volumes" / "v"
+        held.mkdir(parents=True)
+        (held / "file").write_bytes(b"x" * size)
+        workers[uid] = ending_worker(uid, evicted, tmp_path)
+    # Short of disk as long as the greedy one's files are there.
+    short = [eviction.Shortage(eviction.DISK_PRESSURE, "ephemeral-storage", "1", "0Ki")]
+    monkeypatch.setattr(eviction, "shortages", lambda *_: short if (tmp_path / "pods/greedy/volumes").exists() else [])
+    registration = SimpleNamespace(set_pressures=nothing, pressures=set())
+    pods = SimpleNamespace(workers=workers, ended=set)
+    images = SimpleNamespace(remove_unused=lambda: None)
+    manager = EvictionManager(tmp_path, NodeSettings(), pods, registration, images, lambda: "")  # type: ignore[arg-type]
+    await manager.check()
+    assert evicted == ["greedy"]
+    assert not (tmp_path / "pods/greedy/volumes").exists()
+    await manager.check()
+    assert evicted == ["greedy"]
+    assert (tmp_path / "pods/modest/volumes/v/file").exists()
+
+
+async def nothing(*_: Any) -> None:
+    return
+
+
+def ending_worker(uid: str, evicted: list[str], data_dir: Path) -> Any:
+    made = worker(uid)
+    made.pod["metadata"] = {"uid": uid}
+    container = SimpleNamespace(pid=0, ended=asyncio.Event())
+    made.running, made.volumes = [container], None
+    recorder = SimpleNamespace(event=lambda *_: None)
+    made.context = SimpleNamespace(recorder=recorder, pod_folder=lambda uid: data_dir / "pods" / uid)
+
+    def end(_reason: str, _message: str, _grace_s: float) -> None:
+        evicted.append(uid)
+        asyncio.get_running_loop().call_later(0.3, container.ended.set)
+
+    made.end = end
+    return made

@@ -224,3 +224,20 @@ async def test_context_needs_little() -> None:
     pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u2"}, "spec": {}}
     prepared = await folders.prepare(pod, context)
     assert prepared.mounts({"name": "c"}) == []
+
+
+async def test_a_volume_in_memory_has_its_size(node: Node) -> None:
+    """As root it is full at its size; its end takes it away."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a file system for all containers of a pod")
+    prepared = await node.prepare({"name": "m", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}})
+    path = Path(prepared.paths["m"])
+    try:
+        if not path.is_mount():
+            pytest.skip("no file system can be mounted here")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o777
+        with pytest.raises(OSError, match="No space left"):
+            (path / "file").write_bytes(b"x" * (2 << 20))
+    finally:
+        await folders.tear_down("u1", node.data_dir)
+    assert not path.exists()

@@ -37,6 +37,7 @@ class LocalPod:
         self.volumes: PreparedVolumes | None = None
         self.wake = asyncio.Event()  # something has changed: the worker looks again
         self.is_removed = False  # the object is gone
+        self.most_grace_s: float | None = None  # what an eviction leaves it
         self.is_paused = False  # `danlu down`: it is made again by the next start
 
     def grace(self) -> float:
@@ -45,7 +46,8 @@ class LocalPod:
         if self.is_removed:
             return 0.0
         asked = meta.get("deletionGracePeriodSeconds")
-        return float(asked if asked is not None else spec.get("terminationGracePeriodSeconds", 30))
+        grace = float(asked if asked is not None else spec.get("terminationGracePeriodSeconds", 30))
+        return grace if self.most_grace_s is None else min(grace, self.most_grace_s)
 
     async def connect(self, host: str, port: int) -> socket.socket:
         """For probes: to this pod, unless they name another host."""

@@ -72,10 +72,11 @@ class PodWorker(LocalPod):
         self._stop.set()
         self.wake.set()
 
-    def end(self, reason: str, message: str) -> None:
-        """The node ends the pod: it fails with this reason (Evicted, …)."""
+    def end(self, reason: str, message: str, most_grace_s: float | None = None) -> None:
+        """The node ends the pod: it fails with this reason (Evicted, …), within so many seconds."""
         if self.view.verdict is None:
             self.view.verdict = (reason, message)
+            self.most_grace_s = most_grace_s
             self._stop.set()
             self.wake.set()
 

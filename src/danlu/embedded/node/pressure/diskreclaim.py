@@ -60,8 +60,18 @@ def _volumes_of_ended_pods(data_dir: Path, ended: Collection[str]) -> None:
         remove_tree(data_dir / "pods" / uid / "volumes")
         in_memory = memory_volumes.existing(str(data_dir), uid)
         if in_memory is not None:
+            memory_volumes.unmount(in_memory)
             remove_tree(Path(in_memory))
     memory_volumes.tidy(str(data_dir))
+
+
+def remove_ended(data_dir: Path, uid: str) -> None:
+    """What a pod that has ended held: its emptyDirs and its containers' writable layers. Its logs say why it ended."""
+    _volumes_of_ended_pods(data_dir, (uid,))
+    for container in _folders(data_dir / "pods" / uid / "containers"):
+        for attempt in _folders(container):
+            for layer in LAYERS:
+                remove_tree(attempt / layer)
 
 
 def _logs_of_ended_pods(data_dir: Path, ended: Collection[str]) -> None:

@@ -1,8 +1,8 @@
 """Eviction: when the machine runs short of memory or disk, the pods that use more than they asked for go first.
 
-Signals, order and messages are kubelet's; thresholds are in the settings. One pod is ended in each round, so that the
-next look sees what that has brought. Beyond the node's own need, pods that outgrow their emptyDir or ephemeral-storage
-limits are ended, too.
+Signals, order and messages are kubelet's; thresholds are in the settings. One pod is ended at a time, and what it had
+is gone before the next look, which then sees what that has brought. Who has nothing to give back is left alone. Beyond
+the node's own need, pods that outgrow their emptyDir or ephemeral-storage limits are ended, too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from danlu.meta.quantity import parse
 
 MEMORY_PRESSURE, DISK_PRESSURE = "MemoryPressure", "DiskPressure"
 REASON = "Evicted"
+GRACE_S = 1.0  # kubelet's: who is evicted takes more as long as it lives
+LEAST_GAIN = 1 << 20  # bytes on the disk; to end a pod that holds less would help nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +50,23 @@ def shortages(settings: NodeSettings, memory_available: int, disk: machine.Disk)
 
 
 def choose(workers: Iterable[PodWorker], used: Mapping[str, int], resource: str) -> PodWorker | None:
-    """Who goes: first those above their request, then the lower priority, then the larger excess."""
+    """Who goes: first those above their request, then the lower priority, then the larger excess.
+
+    None: nobody whose end would free anything.
+    """
 
     def rank(worker: PodWorker) -> tuple[bool, int, int]:
         excess = used[worker.uid] - request(worker.pod, resource)
         return excess > 0, -int(worker.pod["spec"].get("priority") or 0), excess
 
-    candidates = [worker for worker in workers if not is_critical(worker.pod)]
+    candidates = [
+        worker for worker in workers if not is_critical(worker.pod) and used[worker.uid] >= least_gain(resource)
+    ]
     return max(candidates, key=rank, default=None)
+
+
+def least_gain(resource: str) -> int:
+    return LEAST_GAIN if resource == "ephemeral-storage" else 0  # files may be empty and many; a process always counts
 
 
 def is_critical(pod: Object) -> bool:
@@ -84,7 +95,9 @@ def message(shortage: Shortage, worker: PodWorker, amount: int) -> str:
 
 
 def memory_of(worker: PodWorker) -> int:
-    total = 0
+    """Of its processes, and what lies in its volumes in memory: those end with the pod, not with a process."""
+    prepared = worker.volumes
+    total = sum(size_of(entry.path) for entry in (prepared.empty_dirs if prepared else ()) if entry.in_memory)
     for container in worker.running:
         total += sum(map(resident, [container.pid, *descendants(container.pid)]))
     return total

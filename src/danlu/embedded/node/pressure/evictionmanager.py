@@ -20,6 +20,8 @@ from danlu.embedded.node.settings import NodeSettings
 
 log = logging.getLogger(__name__)
 
+ENDED_WITHIN_S = 30.0  # kubelet's, for the pod that it evicted
+
 
 class EvictionManager:
     def __init__(
@@ -84,6 +86,8 @@ class EvictionManager:
             victim = eviction.choose(running, sizes, found[0].resource)
             if victim is not None:
                 _evict(victim, eviction.message(found[0], victim, sizes[victim.uid]))
+                await self._free(victim)
+                self._check_now.set()  # to count again
 
     def _held(self, pressures: set[str]) -> set[str]:
         """With those that have only just passed: a condition does not come and go with every pod that ends."""
@@ -116,6 +120,16 @@ class EvictionManager:
         if removed:
             log.warning("logs were more than %d MiB in all: the oldest %d KiB are gone", most >> 20, removed // 1024)
 
+    async def _free(self, victim: PodWorker) -> None:
+        """Returns when what it held is gone: until then another would be ended for what this one still holds."""
+        containers = victim.running
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ENDED_WITHIN_S):
+                for container in containers:
+                    await container.ended.wait()
+        if all(container.ended.is_set() for container in containers):
+            await asyncio.to_thread(diskreclaim.remove_ended, self._data_dir, victim.uid)
+
     def _sizes(self, workers: Iterable[PodWorker], pressure: str) -> dict[str, int]:
         if pressure == eviction.MEMORY_PRESSURE:
             return {worker.uid: eviction.memory_of(worker) for worker in workers}
@@ -124,4 +138,4 @@ class EvictionManager:
 
 def _evict(worker: PodWorker, message: str) -> None:
     worker.context.recorder.event(worker.pod, "Warning", eviction.REASON, message)
-    worker.end(eviction.REASON, message)
+    worker.end(eviction.REASON, message, eviction.GRACE_S)

@@ -27,6 +27,7 @@ from danlu.embedded.node.volumes.subpaths import VolumeError as VolumeError
 from danlu.errors import ApiError, NotFound
 from danlu.meta import objects
 from danlu.meta.kind import Object
+from danlu.meta.quantity import parse
 from danlu.meta.wellknown import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
 
 log = logging.getLogger(__name__)
@@ -164,7 +165,11 @@ class PreparedVolumes:
         try:
             folder = memory_volumes.of_pod(data_dir, uid) if in_memory else pod_volumes(data_dir, uid)
             path = f"{folder}/{name}"
-            os.makedirs(path, exist_ok=True)
+            if in_memory:
+                limit = source.get("sizeLimit")
+                memory_volumes.make(path, int(parse(limit).value()) if limit is not None else 0)
+            else:
+                os.makedirs(path, exist_ok=True)
             os.chmod(path, 0o777)  # the pod runs as any user; the folders around it are closed
             _give_to_group(path, _fs_group(self._pod))
         except OSError as error:
@@ -296,6 +301,7 @@ async def tear_down(pod_uid: str, data_dir: str) -> None:
     await asyncio.to_thread(_remove, pod_volumes(data_dir, pod_uid))
     in_memory = memory_volumes.existing(data_dir, pod_uid)
     if in_memory is not None:
+        memory_volumes.unmount(in_memory)
         await asyncio.to_thread(_remove, in_memory)
         memory_volumes.tidy(data_dir)
 

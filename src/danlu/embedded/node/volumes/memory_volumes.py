@@ -11,6 +11,7 @@ import secrets
 from contextlib import suppress
 
 from danlu.embedded import permissions, private_files
+from danlu.embedded.node.sandbox import kernel
 
 SHARED_MEMORY = "/dev/shm"
 TRIES = 10
@@ -33,6 +34,26 @@ def of_pod(data_dir: str, pod_uid: str) -> str:
         permissions.make_closed(data_dir)
         private_files.write(_record(data_dir), folder.encode())
     raise PermissionError(f"no folder in {SHARED_MEMORY} can be had for this account alone")
+
+
+def make(folder: str, size: int) -> None:
+    """A volume of at most so many bytes; 0: as large as /dev/shm.
+
+    As root it is a file system of its own, which is full at its size. Nobody else may mount one for all containers of a
+    pod: there the eviction manager ends who outgrows it. Raises OSError.
+    """
+    os.makedirs(folder, exist_ok=True)
+    if size and os.geteuid() == 0 and not os.path.ismount(folder):
+        with suppress(OSError):  # a container that may not mount
+            kernel.mount("tmpfs", folder, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, f"size={size},mode=777")
+
+
+def unmount(folder: str) -> None:
+    """All volumes of one pod; what lay in those that were mounted is gone, the others are folders as before."""
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            if os.path.ismount(entry.path):
+                kernel.detach(entry.path)
 
 
 def existing(data_dir: str, pod_uid: str) -> str | None:
