@@ -291,8 +291,8 @@ class Containers:
         self._settle(container, ended)
 
     async def signal(self, container_id: str, number: int, *, or_kill: bool = False) -> None:
-        """To its first process. As number 1 that is deaf to signals that it says nothing about: with `or_kill` it is then
-        killed, because waiting for it would be in vain."""
+        """To its first process. As number 1 that is deaf to signals that it says nothing about: with `or_kill` it is
+        then killed, because waiting for it would be in vain."""
         container = self.get(container_id)
         if container.channel is not None:
             container.channel.send({"op": "signal", "signal": int(number), "or_kill": or_kill})

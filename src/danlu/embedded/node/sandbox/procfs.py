@@ -24,8 +24,8 @@ IGNORED_BY_DEFAULT = frozenset((signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, s
 
 
 def is_deaf(pid: int, number: int) -> bool:
-    """Whether a signal that ends others does nothing to this process, and not because its program says so: it is number 1
-    of its namespace, has no handler for it, and neither ignores it nor waits for it. False when that cannot be told."""
+    """Whether a signal that ends others does nothing to this process, and not because its program says so: it is number
+    1 of its namespace, has no handler for it, and neither ignores it nor waits for it. False when that is not known."""
     try:
         with open(f"/proc/{pid}/status", "rb") as file:
             told = dict(line.split(b":", 1) for line in file)
