@@ -112,7 +112,7 @@ class TestPace:
         memory: pace.ScalingHistory | None = None,
         most: int = 100,
     ) -> pace.Paced:
-        return pace.paced(behavior, wished, pace.Bounds(current, 1, most), memory or pace.ScalingHistory(), NOW)
+        return pace.paced(behavior, wished, pace.ReplicaRange(current, 1, most), memory or pace.ScalingHistory(), NOW)
 
     def test_up_at_once_but_at_most_twofold(self) -> None:
         assert self.paced(20, 8).replicas == 16

@@ -54,7 +54,7 @@ class ScalingHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ReplicaRange:
     current: int
     least: int
     most: int
@@ -67,7 +67,7 @@ class Paced:
     limited: tuple[str, str, str]  # status, reason, message
 
 
-def paced(behavior: Object | None, wished: int, bounds: Bounds, memory: ScalingHistory, now: datetime) -> Paced:
+def paced(behavior: Object | None, wished: int, bounds: ReplicaRange, memory: ScalingHistory, now: datetime) -> Paced:
     up, down = (behavior or {}).get("scaleUp") or {}, (behavior or {}).get("scaleDown") or {}
     up_window = up.get("stabilizationWindowSeconds") or 0
     down_window = down.get("stabilizationWindowSeconds")
@@ -100,7 +100,7 @@ def _plain_limit(current: int) -> int:
     return max(2 * current, 4)
 
 
-def _within(steady: int, bounds: Bounds, highest: int | None, lowest: int | None) -> tuple[int, Told | None]:
+def _within(steady: int, bounds: ReplicaRange, highest: int | None, lowest: int | None) -> tuple[int, Told | None]:
     """`highest` and `lowest`: how far it may go now; the told reason is None where nothing limits."""
     most = bounds.most if highest is None else min(bounds.most, highest)
     least = bounds.least if lowest is None else max(bounds.least, lowest)
@@ -112,17 +112,17 @@ def _within(steady: int, bounds: Bounds, highest: int | None, lowest: int | None
 
 
 def _by_rules(
-    steady: int, bounds: Bounds, rules: tuple[Object, Object], memory: ScalingHistory, now: datetime
+    steady: int, bounds: ReplicaRange, rules: tuple[Object, Object], memory: ScalingHistory, now: datetime
 ) -> tuple[int, Told | None]:
     """Only the side it moves to is limited; a number that stays may lie outside until it moves."""
     if steady > bounds.current:
         limits = [_after(policy, bounds.current, memory, now, up=True) for policy in rules[0].get("policies") or ()]
         highest = _chosen(rules[0], limits, bounds.current, up=True)
-        return _within(steady, Bounds(bounds.current, 0, bounds.most), max(highest, bounds.current), None)
+        return _within(steady, ReplicaRange(bounds.current, 0, bounds.most), max(highest, bounds.current), None)
     if steady < bounds.current:
         limits = [_after(policy, bounds.current, memory, now, up=False) for policy in rules[1].get("policies") or ()]
         lowest = _chosen(rules[1], limits, bounds.current, up=False)
-        return _within(steady, Bounds(bounds.current, bounds.least, steady), None, min(lowest, bounds.current))
+        return _within(steady, ReplicaRange(bounds.current, bounds.least, steady), None, min(lowest, bounds.current))
     return steady, None
 
 
