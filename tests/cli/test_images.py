@@ -88,3 +88,34 @@ def test_push_and_pull(tmp_path: Path, images: Callable[..., Said], monkeypatch:
             _, _, told = images("pull", f"{registry.host}/team/none:1")
         assert told.startswith("danlu: 无法拉取镜像")
     assert digest_of(image().blobs[digest]) == digest
+
+
+def test_build_on_an_environment(tmp_path: Path, images: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the base image cannot be had: what is built has layers, and stays here."""
+    monkeypatch.setenv("DANLU_PULL", "never")
+    (tmp_path / "main.py").write_text("print('hello')")
+    (tmp_path / "Dockerfile").write_text('FROM python:3.12\nCOPY main.py /app/\nCMD ["python3", "/app/main.py"]\n')
+    code, told, notes = images("build", "-t", "me/app:1", str(tmp_path))
+    assert (code, told.endswith(", on the environment default of this machine\n")) == (0, True), notes
+    assert 'the environment "default" of this machine stands in its place' in notes
+    [about] = json.loads(images("inspect", "me/app:1")[1])
+    assert about["config"]["Labels"]["danlu.dev/environment"] == "default"
+    for words in (("save", "me/app:1", "-o", str(tmp_path / "x")), ("push", "me/app:1", "localhost:1/x:1")):
+        code, _, problem = images(*words)
+        assert code == 1
+        assert 'is built on the environment "default" of this machine' in problem
+    again = images("build", "-t", "me/app:1", str(tmp_path))
+    assert (again[1], "line 2: COPY main.py /app/ (as before)" in again[2]) == (told, True)
+
+
+def test_bad_builds_are_told_in_one_line(tmp_path: Path, images: Callable[..., Said]) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM scratch\nFRY eggs\n")
+    build = ("build", "-t", "x", str(tmp_path))
+    problem = f"danlu: {tmp_path}/Dockerfile: line 2: FRY is not a Dockerfile instruction\n"
+    assert images(*build) == (1, "", problem)
+    assert images("build", "-t", "x", "/nowhere")[2].startswith("danlu: there is no /nowhere/Dockerfile")
+    assert images(*build, "--secret", "src=x")[0] == 2
+    assert images(*build, "--secret", "id=x,src=/nowhere")[2] == "danlu: --secret x: /nowhere cannot be read\n"
+    assert images(*build, "--build-arg", "=x")[0] == 2
+    (tmp_path / "Dockerfile").write_bytes(b"\xff\xfe")
+    assert images(*build)[2] == f"danlu: {tmp_path}/Dockerfile cannot be read: it is not text\n"

@@ -231,14 +231,20 @@ def test_images_are_listed_built_and_removed(danlu: Danlu) -> None:
     context = danlu.folder / "context"
     context.mkdir()
     (context / "main.py").write_text("print('hello')")
-    (context / "Dockerfile").write_text('FROM python:3.12\nRUN pip install x\nCOPY main.py /app/\nCMD ["python3"]\n')
+    (context / "Dockerfile").write_text(
+        'FROM python:3.12\nRUN echo here > /made\nCOPY main.py /app/\nCMD ["python3"]\n'
+    )
     built = danlu.command("images", "build", "-t", "me/app:1", str(context))
-    assert built.stdout == f"me/app:1: environment default, 1 file of {context}; nothing has to be pushed\n"
-    assert built.stderr == "not run: pip install x\n"
-    listed = danlu.command("images").stdout
-    assert re.search(r"^default +me/app:1$", listed, re.M)
-    assert danlu.command("images", "remove", "me/app:1").stdout == f"removed me/app:1 from {danlu.data}/images.yaml\n"
+    assert re.fullmatch(r"me/app:1: sha256:[0-9a-f]{64}, on the environment default of this machine\n", built.stdout)
+    assert "line 2: RUN echo here > /made\n" in built.stderr
+    assert (
+        "line 2: RUN echo here > /made (as before)\n"
+        in danlu.command("images", "build", "-t", "me/app:1", str(context)).stderr
+    )
+    assert re.search(r"^me/app:1 +itself, put here by hand", danlu.command("images").stdout, re.M)
     data = ("--data-dir", str(danlu.data))
+    assert "is built on the environment" in refused(danlu, "images", "save", "me/app:1", "-o", "/dev/null", *data)
+    assert danlu.command("images", "remove", "me/app:1").stdout == "removed image me/app:1\n"
     assert "nor among your own entries" in refused(danlu, "images", "remove", "me/app:1", *data)
     assert refused(danlu, "images", "build", "-t", "x", "/nowhere", *data).startswith("there is no /nowhere/Dockerfile")
     assert refused(danlu, "images", "build", "nothing", *data).startswith(

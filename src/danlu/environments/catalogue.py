@@ -76,6 +76,15 @@ class Environment:
         stated = "\n".join((*self.requirements, f"python {sys.version_info[0]}.{sys.version_info[1]}"))
         return hashlib.sha256(stated.encode()).hexdigest()
 
+    @property
+    def content_digest(self) -> str:
+        """Of its lock file, too."""
+        try:
+            locked = self.lock.read_bytes() if self.lock else b""
+        except OSError:
+            locked = b""
+        return f"sha256:{hashlib.sha256(self.digest.encode() + locked).hexdigest()}"
+
     def version_of(self, program: str) -> str:
         """Of what it has; "" when that is not known."""
         if program == "python":
@@ -147,6 +156,8 @@ class CatalogueImage:
             self.remedy,
             self.note,
             environment=self.environment.name,
+            environment_digest=self.environment.content_digest,
+            python=str(self.environment.folder or ""),
             fallback=self.fallback,
             differs=self.differs,
         )

@@ -1,8 +1,7 @@
-"""The user's own entries of the catalogue: DATA/images.yaml, written by `danlu images build -t` and `… remove`."""
+"""The user's own entries of the catalogue: DATA/images.yaml, out of which `danlu images remove` takes one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +9,7 @@ import yaml
 
 from danlu.embedded import private_files
 from danlu.embedded.node.imagesource import ImageError
-from danlu.environments import dockerfile
-from danlu.environments.catalogue import Catalogue
 from danlu.meta import yamlreader
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    environment: str
-    files: int  # taken from the folder
-    not_run: tuple[str, ...]  # lines of the Dockerfile that nothing here can run
-    note: str  # of the base image
-
-
-def build(root: Path, tag: str, file: Path, context: Path) -> Built:
-    """An entry made from a Dockerfile. Raises OSError, UnicodeDecodeError, DockerfileError, ImageError."""
-    recipe = dockerfile.parse(file.read_text())
-    base = Catalogue(root).find(recipe.base)
-    files = dockerfile.put_aside(recipe, context, root / "images")
-    written = dockerfile.entry(tag, recipe, base.environment.name, files)
-    own = _read(root)
-    own["images"] = [written, *(e for e in own.get("images") or [] if e.get("match") != [tag])]
-    _save(root, own)
-    return Built(base.environment.name, len(files), tuple(recipe.not_run), base.note)
 
 
 def remove(root: Path, name: str) -> bool:

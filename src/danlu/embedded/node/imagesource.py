@@ -72,6 +72,9 @@ class Image:
     stop_signal: str = ""  # what it wants instead of SIGTERM
     differs: str = ""  # how what runs is not quite what its name says: another version
     environment: str = ""  # of this machine, that stands for it
+    environment_digest: str = ""  # changes with what is in it
+    python: str = ""  # the folder of its Python; "" when it has none of its own
+    on_machine: bool = False  # its layers lie over the machine's folders
     fallback: bool = False  # nothing that is here stands for this name: the image itself is better, if it can be had
 
 

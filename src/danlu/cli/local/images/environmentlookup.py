@@ -10,7 +10,6 @@ from danlu.cli.failures import CommandError
 from danlu.cli.language import Text, translated
 from danlu.embedded.node.imagesource import ImageError
 from danlu.environments.catalogue import Catalogue, Environment
-from danlu.environments.dockerfile import DockerfileError
 
 MACHINE_TOOLS = Text("the tools of this machine", "本机的工具")
 NO_ENVIRONMENT = Text("there is no environment {name!r}; there are {known}", "没有环境 {name!r}；有 {known}")
@@ -21,7 +20,7 @@ def image_errors(run: Callable[[Any], int]) -> Callable[[Any], int]:
     def checked(options: Any) -> int:
         try:
             return run(options)
-        except (ImageError, DockerfileError) as error:
+        except ImageError as error:
             raise CommandError(translated(error)) from error
 
     return checked

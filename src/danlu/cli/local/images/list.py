@@ -29,8 +29,8 @@ INSTEAD = Text("environment {environment}, in its place", "由环境 {environmen
 BROKEN = Text("not whole", "不完整")
 DISK = Text("The images take {size} MB of the disk, in {folder}.", "镜像占用磁盘 {size} MB，位于 {folder}。")
 OWN = Text(
-    "Your own entries go into {file}; `danlu images build -t NAME FOLDER` writes one.",
-    "您自己的条目写在 {file} 中；`danlu images build -t 名称 目录` 会写入一条。",
+    "Your own entries go into {file}; `danlu images build -t NAME FOLDER` makes an image.",
+    "您自己的条目写在 {file} 中；`danlu images build -t 名称 目录` 可制作镜像。",
 )
 
 

@@ -28,12 +28,13 @@ class Options(CommandOptions):
 
 @image_errors
 def run(options: Options) -> int:
-    from danlu.embedded.node.images import credentials, pusher, reference
+    from danlu.embedded.node.images import credentials, onmachine, pusher, reference
     from danlu.embedded.node.images.puller import TransferProgress
     from danlu.embedded.node.images.registrysettings import RegistrySettings
 
     store = store_of(options)
-    _, image = stored(store, options.name)
+    name, image = stored(store, options.name)
+    onmachine.refuse_elsewhere(reference.parse(name).familiar, image.config)
     to = reference.parse(options.to or options.name)
     bar = TransferBar(PUSHING(name=to.familiar))
     progress = TransferProgress(changed=lambda now: bar.show(now.done, now.total))

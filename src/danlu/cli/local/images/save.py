@@ -12,7 +12,7 @@ from danlu.cli.language import Text
 from danlu.cli.local.images.environmentlookup import image_errors
 from danlu.cli.local.images.storelookup import store_of, stored
 from danlu.cli.valuetypes import PATH
-from danlu.embedded.node.images import archive
+from danlu.embedded.node.images import archive, onmachine, reference
 
 NO_TARGET = Text("name a file with -o, or lead the output elsewhere", "请用 -o 指定文件，或把输出重定向到别处")
 UNWRITABLE = Text("{file} cannot be written: {problem}", "无法写入 {file}：{problem}")
@@ -36,6 +36,8 @@ class Options(CommandOptions):
 def run(options: Options) -> int:
     store = store_of(options)
     images = [stored(store, name) for name in options.names]
+    for name, image in images:
+        onmachine.refuse_elsewhere(reference.parse(name).familiar, image.config)
     if options.output is None:
         if sys.stdout.isatty():
             raise UsageError(NO_TARGET())

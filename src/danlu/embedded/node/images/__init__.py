@@ -6,5 +6,7 @@ unpacking      one layer into a folder, in a process of its own: nothing of it m
 archive        docker-archive and OCI layout, in and out
 registry       the registry protocol; puller and pusher use it
 driverfiles    the GPU driver of this machine, which no image has
+building       images from Dockerfiles
+onmachine      images that were built on an environment of this machine
 imagemanager   what the node asks: an image for this container, pulled if its policy says so
 """

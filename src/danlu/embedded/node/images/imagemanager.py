@@ -192,7 +192,7 @@ class ImageManager:
 
     def _unpacked(self, wanted: ImageRequest, digest: str) -> Image:
         image = self.store.image(digest)
-        return imageconfig.runnable(wanted.name, wanted.reference, image, self.store.unpack(image))
+        return imageconfig.runnable(wanted.name, wanted.reference, image, self.store.unpack(image), self.source)
 
     async def _pulled(self, wanted: Reference, keyring: RegistryKeyring) -> tuple[str, float]:
         """Containers that ask for one image at the same time wait for one pull, with the secrets of the first."""

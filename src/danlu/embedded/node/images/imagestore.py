@@ -4,6 +4,8 @@
     layers/HEX/          a layer, unpacked: tree/ and layer.json (see `unpacking`); named by the digest of its tar
     names.json           canonical name -> manifest, who put it there, when
     partial/             what is being written; a download that was cut goes on here
+    buildcache/          which layers a step of a build has made, and what `RUN --mount=type=cache` keeps
+    building/            what a step has written so far
     lock                 shared by whoever adds, exclusive for whoever removes
 
 Everything appears by a rename, whole. `danlu images` and a running `danlu up` use it side by side. All of it blocks.
@@ -37,6 +39,9 @@ LEAST_UNPACKED = 1 << 30  # … or as many bytes: text packs well, and a bomb pa
 MOST_ENTRIES = 2_000_000  # of one layer
 KEPT_FREE = 1 << 30  # bytes of the disk, at most a twentieth of it
 MOST_LAYERS = 200  # an overlay has a page for all their names
+
+CACHE = "buildcache"  # steps that were carried out, and caches that they asked for: see building/buildcache
+WORK = "building"  # what a step needs while it runs
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
@@ -230,22 +235,34 @@ class ImageStore:
 
     def _unpack(self, blob: str, diff_id: str, folder: Path) -> None:
         self._make(folder.parent)
-        packed = self.blob(blob).stat().st_size
-        bounds = unpacking.Bounds(max(packed * MOST_UNPACKED, LEAST_UNPACKED), MOST_ENTRIES, self._kept_free())
         new = Path(tempfile.mkdtemp(prefix="new-", dir=folder.parent))
         try:
-            asked = {"blob": str(self.blob(blob)), "folder": str(new), "bounds": asdict(bounds)}
-            answer = _ask(asked)
-            if "refused" in answer:
-                raise ImageError(f"layer {blob} is refused: {answer['refused']}")
-            if "problem" in answer:
-                raise ImageError(f"layer {blob} cannot be unpacked: {answer['problem']}")
-            if answer["diff_id"] != diff_id:
-                raise BadDigest(f"layer {blob} is refused: it unpacks to {answer['diff_id']}, not to {diff_id}")
+            found = self._unpacked_into(self.blob(blob), new, f"layer {blob}")
+            if found != diff_id:
+                raise BadDigest(f"layer {blob} is refused: it unpacks to {found}, not to {diff_id}")
             with contextlib.suppress(FileExistsError, OSError):  # another one was quicker
                 os.rename(new, folder)
         finally:
             remove_tree(new)
+
+    def unpack_archive(self, archive: Path, folder: Path) -> None:
+        """Whatever somebody packed, as if it were a layer. Raises ImageError."""
+        self._unpacked_into(archive, folder, archive.name)
+
+    def _unpacked_into(self, archive: Path, folder: Path, what: str) -> str:
+        packed = archive.stat().st_size
+        bounds = unpacking.Bounds(max(packed * MOST_UNPACKED, LEAST_UNPACKED), MOST_ENTRIES, self._kept_free())
+        answer = _ask({"blob": str(archive), "folder": str(folder), "bounds": asdict(bounds)})
+        if "refused" in answer:
+            raise ImageError(f"{what} is refused: {answer['refused']}")
+        if "problem" in answer:
+            raise ImageError(f"{what} cannot be unpacked: {answer['problem']}")
+        return str(answer["diff_id"])
+
+    def work(self) -> Path:
+        """Where steps of builds have their folders; what a killed one left goes with `sweep`."""
+        self._make(self.root / WORK)
+        return self.root / WORK
 
     def _kept_free(self) -> int:
         disk = os.statvfs(self.root)
@@ -295,6 +312,8 @@ class ImageStore:
                 remove_tree(path)
         for path in _entries(self.root / "partial"):
             path.unlink(missing_ok=True)
+        for name in (CACHE, WORK):
+            remove_tree(self.root / name)
 
     def _make(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

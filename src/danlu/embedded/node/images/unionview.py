@@ -14,7 +14,7 @@ MOST_LINKS = 40
 
 
 @lru_cache(maxsize=512)
-def _hidden(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
+def hidden(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
     about = json.loads((folder / unpacking.ABOUT).read_text())
     return frozenset(about["opaque"]), frozenset(about["whiteouts"])
 
@@ -41,7 +41,7 @@ def _find(layers: list[Path], path: str) -> Path | None:
         if part == "..":
             at = at[:-1]
             continue
-        found = _topmost(layers, [*at, part])
+        found = topmost(layers, [*at, part])
         if found is None:
             return None
         if found.is_symlink():
@@ -53,19 +53,19 @@ def _find(layers: list[Path], path: str) -> Path | None:
             rest += target.split("/")[::-1]
         else:
             at.append(part)
-    return _topmost(layers, at)
+    return topmost(layers, at)
 
 
-def _topmost(layers: list[Path], parts: list[str]) -> Path | None:
+def topmost(layers: list[Path], parts: list[str]) -> Path | None:
     """What the overlay would show at a path whose folders are none but folders."""
     above = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
     for folder in reversed(layers):
-        opaque, whiteouts = _hidden(folder)
+        opaque, whiteouts = hidden(folder)
         if any(path in whiteouts for path in above):
             return None
         kind = 0
         for path in above:
-            kind = _kind(folder / unpacking.TREE / path)
+            kind = kind_of(folder / unpacking.TREE / path)
             if path != above[-1] and kind != stat.S_IFDIR:
                 break
         else:
@@ -76,7 +76,7 @@ def _topmost(layers: list[Path], parts: list[str]) -> Path | None:
     return None
 
 
-def _kind(path: Path) -> int:
+def kind_of(path: Path) -> int:
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:

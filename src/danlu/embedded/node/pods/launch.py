@@ -103,6 +103,7 @@ async def build(
                 devices.nodes,
                 [*image.layers],
                 [*account.groups],
+                image.on_machine,
             ),
         )
         | separation(pod, container, context),
@@ -159,6 +160,7 @@ class _FileTree(NamedTuple):
     devices: list[str]
     layers: list[str]
     groups: list[int]  # that the image gives its user
+    on_machine: bool  # the layers lie over the machine's folders
 
 
 def _sandbox(pod: Object, security: Object, context: NodeContext, tree: _FileTree) -> Sandbox:
@@ -168,6 +170,7 @@ def _sandbox(pod: Object, security: Object, context: NodeContext, tree: _FileTre
         "mode": context.mode,
         "root": str(tree.root),
         "layers": tree.layers,
+        "on_machine": tree.on_machine,
         "hostname": "" if host_network else environment.hostname(pod),
         "mounts": tree.mounts,
         "cwd": tree.cwd,

@@ -27,6 +27,8 @@ class Sandbox(TypedDict):
     root: str  # the writable layer, an existing folder
     hostname: str  # "" keeps the host's
     layers: NotRequired[list[str]]  # of its image, the topmost first; none: the machine's own folders
+    on_machine: NotRequired[bool]  # `layers` lie over the machine's own folders
+    needs_overlay: NotRequired[bool]  # what is written has to lie apart from the layers: they are not copied
     mounts: list[BindMount]
     cwd: str
     uid: NotRequired[int | None]

@@ -38,6 +38,8 @@ def lay(box: Sandbox, mounts: list[BindMount]) -> list[tuple[str, BindMount]]:
     if not marked:
         layering.lay(root, lambda at: None, as_user=box["mode"] == "user")
     if not laid:
+        if box.get("needs_overlay"):
+            raise SandboxError("there is no overlay here, so what is written could not be told from what was there")
         for layer, about in zip(reversed(layers), reversed(abouts), strict=True):
             _copy_over(f"{layer}/{TREE}", root, about)
         _make_folders(root)

@@ -32,7 +32,8 @@ READ_ONLY = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/pro
 def build(box: Sandbox) -> None:
     root = box["root"]
     mounts = sorted(box["mounts"], key=lambda entry: normal(entry["target"]).count("/"))
-    resolved = imageroot.lay(box, mounts) if box.get("layers") else _lay_machine(box, mounts)
+    is_image = box.get("layers") and not box.get("on_machine")
+    resolved = imageroot.lay(box, mounts) if is_image else _lay_machine(box, mounts)
     _bring_in_kernel_folders(root, box)
     _make_devices(root, box)
     _bind_volumes(root, resolved, devices=bool(box.get("privileged")))
@@ -59,10 +60,16 @@ def _lay_machine(box: Sandbox, mounts: list[BindMount]) -> list[tuple[str, BindM
     folders, links = _system_folders()
     resolved = [(_inside_system(entry["target"], folders, links), entry) for entry in mounts]
     points = [(path, entry["is_file"]) for path, entry in resolved if path.split("/")[1] not in folders]
-    layering.lay(root, lambda at: _make_folders(at, folders, links, points), as_user=box["mode"] == "user")
+    trees = [f"{layer}/{imageroot.TREE}" for layer in box.get("layers", [])]
+    as_user = box["mode"] == "user"
+    laid = layering.lay(root, lambda at: _make_folders(at, folders, links, points), as_user=as_user, trees=trees)
+    if trees and not laid:
+        raise SandboxError("its image lies over folders of this machine, which needs an overlay: there is none here")
     for folder in folders:
         missing = [(path, entry["is_file"]) for path, entry in resolved if _is_missing(path, folder, entry)]
-        _bring_in(f"/{folder}", f"{root}/{folder}", missing, os.path.join(os.path.dirname(root), "skeleton", folder))
+        over = [f"{tree}/{folder}" for tree in trees if os.path.isdir(f"{tree}/{folder}")]
+        skeleton = os.path.join(os.path.dirname(root), "skeleton", folder)
+        _bring_in(f"/{folder}", f"{root}/{folder}", missing, skeleton, over)
     return resolved
 
 
@@ -96,17 +103,21 @@ def _is_missing(path: str, folder: str, entry: BindMount) -> bool:
     return os.path.isdir(path) == entry["is_file"]
 
 
-def _bring_in(host: str, target: str, missing: list[tuple[str, bool]], skeleton: str) -> None:
-    if not missing:
+def _bring_in(host: str, target: str, missing: list[tuple[str, bool]], skeleton: str, over: list[str]) -> None:
+    """`over`: what the image's layers have in this folder, the topmost first."""
+    if not missing and not over:
         kernel.mount(host, target, None, kernel.MS_BIND | kernel.MS_REC)
         kernel.make_read_only(target)
         return
     for path, is_file in missing:
         _make_mount_point(skeleton + path[len(host) :], is_file)
+    os.makedirs(skeleton, exist_ok=True)
     try:
-        layers = ":".join(part.replace("\\", "\\\\").replace(":", "\\:") for part in (skeleton, host))
+        layers = ":".join(part.replace("\\", "\\\\").replace(":", "\\:") for part in (skeleton, *over, host))
         kernel.mount("overlay", target, "overlay", kernel.MS_RDONLY, f"lowerdir={layers}")
-    except OSError:
+    except OSError as error:
+        if over:
+            raise SandboxError(f"its image lies over {host}, which needs an overlay: {error.strerror}") from error
         # Two volumes could share a missing parent, so the skeleton is walked, not the list.
         _bind_around(host, skeleton, target)
 
