@@ -169,7 +169,9 @@ class AutoscalerController:
         selector = self._selector(request, turn, objects.get(scale, "status.selector") or "")
         wished, metric = await self._wished(turn, selector, current)
         why = f"{metric} above target" if wished > current else "All metrics below target" if wished < current else ""
-        found = pace.paced(turn.spec.get("behavior"), wished, pace.ReplicaRange(current, least, most), turn.memory, turn.now)
+        found = pace.paced(
+            turn.spec.get("behavior"), wished, pace.ReplicaRange(current, least, most), turn.memory, turn.now
+        )
         turn.say("AbleToScale", "True", *found.able)
         turn.say("ScalingLimited", *found.limited)
         return found.replicas, why
