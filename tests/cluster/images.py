@@ -121,7 +121,8 @@ class Store:
         folder = image.environment.folder if image.environment.requirements else None
         path = f"{folder}/bin:{DEFAULT_PATH}" if folder else DEFAULT_PATH
         variables = {"PATH": path, "LANG": "C.UTF-8", "DANLU_IMAGE": image.name, "DANLU_DATA": DATA}
-        variables |= image.environment.env | image.env
+        own = {key: value.replace("$PATH", path) for key, value in image.env.items()}  # as the node does
+        variables |= image.environment.env | own
         config = {
             "Env": [f"{key}={value}" for key, value in variables.items()], "WorkingDir": image.workdir,
             "Entrypoint": [*image.entrypoint], "Cmd": [*image.cmd],
