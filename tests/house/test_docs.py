@@ -24,7 +24,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^(#+) ", re.M)
 COMMAND = re.compile(r"(?:^|[`\s(])(?:\.venv/bin/)?danlu ((?:[a-z]+)(?:[^`\n#&|;)]*))")
 VARIABLE = re.compile(r"\bDANLU_[A-Z][A-Z_]*[A-Z]\b")
-TUTORIAL = "tutorials/first-job.md"
+RUN_AS_WRITTEN = ("tutorials/first-job.md", "how-to/everyday-commands.md")
 
 
 def _documents() -> list[Path]:
@@ -186,10 +186,11 @@ def _pattern(line: str) -> str:
 
 @pytest.mark.e2e
 @pytest.mark.timeout(240)
-def test_the_tutorial_works_as_written(need_kubectl: None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", RUN_AS_WRITTEN)
+def test_a_page_works_as_written(page: str, need_kubectl: None, tmp_path: Path) -> None:
     """In English; the commands of the Chinese one are the same (`test_languages_keep_step`)."""
     danlu = Danlu(tmp_path)
-    text = text_of(Path("docs/en") / TUTORIAL)
+    text = text_of(Path("docs/en") / page)
     environment = danlu.environment | {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "DANLU_HOME": str(danlu.data),

@@ -34,6 +34,7 @@ SAME_MODULE = {
     "a command, and what lies below it": "backup encryption kubeconfig list repair status",
     "named by the API": "binding cronjob endpoints eviction job replicaset resourcequota",
     "the same thing, once for each program or package": "app errors metrics settings registry",
+    "a command, and what a server or another command has of the same": "events exec get logs portforward",
     "the same thing at two levels": "conditions definitions discovery environment explanation labels observation",
     "facts about it, and what is made of them": "owners warnings",
 }

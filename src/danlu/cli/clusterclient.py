@@ -13,6 +13,7 @@ from danlu.cli.sharedoptions import ClusterOptions
 from danlu.client import config
 from danlu.client.client import Client
 from danlu.client.http import HttpTransport
+from danlu.client.transport import Transport
 
 NAME_ONE = Text("{problem}; name a cluster with --kubeconfig FILE", "{problem}；请用 --kubeconfig FILE 指定集群")
 UNKNOWN_HERE = Text(
@@ -31,7 +32,11 @@ NOBODY_TO_ASK = Text(
 YES_WORDS = ("y", "yes", "是", "好")
 
 
-def on_cluster(options: ClusterOptions, work: Callable[[Client, str], Awaitable[int]]) -> int:
+def on_cluster(
+    options: ClusterOptions,
+    work: Callable[[Client, str], Awaitable[int]],
+    transport: Callable[[config.Config], Transport] = HttpTransport,
+) -> int:
     """Runs `work` with a client and the server's address; what the API refuses becomes one clear line."""
     try:
         found = config.load(options.kubeconfig, options.context)
@@ -39,7 +44,7 @@ def on_cluster(options: ClusterOptions, work: Callable[[Client, str], Awaitable[
         raise CommandError(NAME_ONE(problem=translated(error))) from error
 
     async def run() -> int:
-        client = Client(HttpTransport(found))
+        client = Client(transport(found))
         try:
             return await work(client, found.server)
         finally:

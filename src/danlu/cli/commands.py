@@ -56,6 +56,42 @@ LOCAL = {
         Text("fetch the data sets of the examples", "获取示例使用的数据集"),
     ),
 }
+OBJECTS = {
+    "get": Entry(
+        "danlu.cli.objects.get",
+        Text("list objects of any kind, or print them as YAML or JSON", "列出任意类型的对象，或以 YAML、JSON 输出"),
+    ),
+    "describe": Entry(
+        "danlu.cli.objects.describe",
+        Text("tell all about an object: state, why, pods, events", "详细说明一个对象：状态、原因、Pod、事件"),
+    ),
+    "logs": Entry(
+        "danlu.cli.objects.logs",
+        Text("print the log of a pod, or of all replicas of a job", "输出 Pod 的日志，或作业全部副本的日志"),
+    ),
+    "events": Entry("danlu.cli.objects.events", Text("list what happened to objects", "列出对象上发生的事件")),
+    "apply": Entry(
+        "danlu.cli.objects.apply",
+        Text("make what manifests describe, or bring it up to date", "按清单创建对象，或更新已有的对象"),
+    ),
+    "exec": Entry(
+        "danlu.cli.objects.exec",
+        Text("run a program, or a shell, in a pod", "在 Pod 中运行程序或 shell"),
+    ),
+    "cp": Entry(
+        "danlu.cli.objects.cp",
+        Text("copy files into a pod, or out of it", "把文件复制进 Pod，或从中取出"),
+    ),
+    "port-forward": Entry(
+        "danlu.cli.objects.portforward",
+        Text("make a port of a pod or service one of this machine", "把 Pod 或服务的端口接到本机"),
+    ),
+    "top": Entry(
+        "danlu.cli.objects.top",
+        Text("show what pods or nodes use of processors and memory", "显示 Pod 或节点占用的 CPU 和内存"),
+    ),
+    "delete": Entry("danlu.cli.objects.delete", Text("delete objects by name or manifest", "按名称或清单删除对象")),
+}
 WORK = {
     "why": Entry(
         "danlu.cli.work.why",
@@ -113,7 +149,7 @@ MAINTENANCE = {
 }
 SECTIONS = (
     Section(Text("This machine", "本机"), LOCAL),
-    Section(Text("Work", "工作"), WORK),
+    Section(Text("Work", "工作"), {**WORK, **OBJECTS}),
     Section(Text("Clusters", "集群"), CLUSTER),
     Section(Text("Maintenance", "维护"), MAINTENANCE),
 )

@@ -48,7 +48,7 @@ class HttpTransport:
         url = URL(self.config.server + target, encoded=True)
         try:
             response = await self._open().request(
-                method, url, headers={**headers, **self._credentials()}, data=body or None, timeout=timeout
+                method, url, headers={**headers, **self.credentials()}, data=body or None, timeout=timeout
             )
             plain = {name.lower(): value for name, value in response.headers.items()}
             if streams and response.status < 400:
@@ -76,7 +76,7 @@ class HttpTransport:
             )
         return self._session
 
-    def _credentials(self) -> dict[str, str]:
+    def credentials(self) -> dict[str, str]:
         config = self.config
         if config.token_file and time.monotonic() - self._token_read_at > TOKEN_LIFE_S:
             with contextlib.suppress(OSError):

@@ -129,8 +129,16 @@ def _said_by_others(obj: Object, told: Sequence[Object], evidence: Evidence) -> 
         if event.get("type") == "Warning":
             yield from causes_in(event, _about(obj)) or [by_message(message_of(event), _about(obj), "")]
             return
-    if not evidence.pods:
+    if not evidence.pods and _may_make_pods(obj):
         yield _own(obj, "DL-NO-PODS", "Creating")
+
+
+def _may_make_pods(obj: Object) -> bool:
+    """Not Kubernetes' own kinds outside of `apps` and `batch`: that a ConfigMap has no pods is worth no word."""
+    group, slash, _ = str(obj.get("apiVersion", "")).partition("/")
+    if not slash:
+        return obj.get("apiVersion") is None or obj.get("kind") == "ReplicationController"
+    return not group.endswith(".k8s.io")
 
 
 def _refused(evidence: Evidence) -> Object | None:

@@ -1,0 +1,1 @@
+"""Everyday commands on the objects of a cluster; what they do lies in `danlu.resources`."""
