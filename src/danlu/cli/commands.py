@@ -145,6 +145,12 @@ MAINTENANCE = {
             "说明加密 Secret 所用的密钥，或更换它",
         ),
     ),
+    "completion": Entry(
+        "danlu.cli.shellcompletion",
+        Text(
+            "print what makes a shell complete commands and names of objects", "输出 shell 补全脚本：补全命令与对象名称"
+        ),
+    ),
     "version": Entry("danlu.cli.maintenance.version", Text("print the version", "打印版本")),
 }
 SECTIONS = (

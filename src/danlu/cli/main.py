@@ -86,6 +86,11 @@ def _unexpected(error: Exception) -> str:
 
 
 def _run(words: list[str]) -> int:
+    if "_DANLU_COMPLETE" in os.environ:  # a shell asks; importing Click for it costs nobody else anything
+        from danlu.cli import shellcompletion
+
+        if shellcompletion.answered():
+            return 0
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if not words or words[0] in ("-h", "--help"):

@@ -10,6 +10,7 @@ from danlu.cli.command import argument, flag, option
 from danlu.cli.failures import CommandError, UsageError
 from danlu.cli.language import Text, translated
 from danlu.cli.objects import manifestoptions
+from danlu.cli.objects.completion import OBJECT_WORDS
 from danlu.cli.objects.logs import seconds
 from danlu.cli.objects.session import ClusterSession, WorkOptions, named, not_there, on_cluster
 from danlu.cli.valuetypes import WHOLE
@@ -36,6 +37,7 @@ class Options(WorkOptions):
     words: tuple[str, ...] = argument(
         "KIND|KIND/NAME|NAME",
         many=True,
+        type=OBJECT_WORDS,
         default=(),
         help=Text("as for `danlu get`", "与 `danlu get` 相同"),
     )

@@ -9,6 +9,7 @@ from danlu.cli import layout
 from danlu.cli.command import argument
 from danlu.cli.language import Text, language
 from danlu.cli.objects import objecttext, tabletext
+from danlu.cli.objects.completion import OBJECT_WORDS
 from danlu.cli.objects.session import ClusterSession, WorkOptions, named, on_cluster
 from danlu.cli.work.why import told
 from danlu.diagnose import render
@@ -49,6 +50,7 @@ class Options(WorkOptions):
     words: tuple[str, ...] = argument(
         "KIND|KIND/NAME|NAME",
         many=True,
+        type=OBJECT_WORDS,
         help=Text(
             "pytorchjob/mnist, pod x y; KIND alone: all of it",
             "pytorchjob/mnist、pod x y；只写类型则描述其全部对象",

@@ -9,6 +9,7 @@ import orjson
 from danlu.cli.command import argument, flag
 from danlu.cli.language import Text, language
 from danlu.cli.objects import tabletext
+from danlu.cli.objects.completion import OBJECT_WORDS
 from danlu.cli.objects.session import ClusterSession, WorkOptions, on_cluster, one_named
 from danlu.diagnose import render
 from danlu.meta.kind import Object
@@ -25,6 +26,7 @@ class Options(WorkOptions):
     words: tuple[str, ...] = argument(
         "KIND/NAME",
         many=True,
+        type=OBJECT_WORDS,
         default=(),
         help=Text("the object they are about (default: all)", "事件所涉及的对象（默认：全部）"),
     )

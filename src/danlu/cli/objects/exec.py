@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from danlu.cli.command import argument, flag, option
 from danlu.cli.failures import CommandError, UsageError
 from danlu.cli.language import Text
+from danlu.cli.objects.completion import POD_WORDS
 from danlu.cli.objects.session import ClusterSession, WorkOptions, on_cluster, one_named
 from danlu.client.http import HttpTransport
 from danlu.resources import dossier
@@ -34,6 +35,7 @@ class Options(WorkOptions):
     words: tuple[str, ...] = argument(
         "POD|KIND/NAME -- COMMAND",
         many=True,
+        type=POD_WORDS,
         help=Text(
             "of a job or deployment the first running pod; what follows -- is run there",
             "作业或部署取其第一个运行中的 Pod；-- 之后是要运行的命令",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from danlu.cli.command import argument, flag, option
 from danlu.cli.language import Text
 from danlu.cli.objects import objecttext, tabletext
+from danlu.cli.objects.completion import OBJECT_WORDS
 from danlu.cli.objects.session import ClusterSession, ListOptions, Named, named, on_cluster
 from danlu.cli.valuetypes import Choice
 from danlu.meta.kind import Object
@@ -28,6 +29,7 @@ class Options(ListOptions):
     words: tuple[str, ...] = argument(
         "KIND|KIND/NAME|NAME",
         many=True,
+        type=OBJECT_WORDS,
         default=(),
         help=Text(
             "as kubectl takes it: pods, pod x y, pytorchjob/mnist, pods,services, all; none: the kinds there are",

@@ -12,6 +12,7 @@ from danlu.cli import layout
 from danlu.cli.command import argument, flag, option
 from danlu.cli.failures import CommandError, UsageError
 from danlu.cli.language import Text
+from danlu.cli.objects.completion import POD_WORDS
 from danlu.cli.objects.session import ClusterSession, WorkOptions, on_cluster, one_named
 from danlu.cli.valuetypes import WHOLE
 from danlu.meta.kind import Kind, Object
@@ -39,6 +40,7 @@ class Options(WorkOptions):
     words: tuple[str, ...] = argument(
         "POD|KIND/NAME",
         many=True,
+        type=POD_WORDS,
         help=Text(
             "mnist-worker-0, pytorchjob/mnist, deployment/web: whatever has pods",
             "mnist-worker-0、pytorchjob/mnist、deployment/web：任何拥有 Pod 的对象",

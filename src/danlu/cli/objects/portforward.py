@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from danlu.cli.command import argument, option
 from danlu.cli.failures import CommandError, UsageError
 from danlu.cli.language import Text, translated
+from danlu.cli.objects.completion import POD_WORDS
 from danlu.cli.objects.exec import place_of
 from danlu.cli.objects.session import ClusterSession, WorkOptions, on_cluster, one_named
 from danlu.client.http import HttpTransport
@@ -33,7 +34,9 @@ BROKE = Text("a connection failed: {problem}", "有一个连接失败：{problem
 
 @dataclass(frozen=True)
 class Options(WorkOptions):
-    target: str = argument("POD|KIND/NAME", help=Text("pod, service, deployment, job", "Pod、服务、部署、作业"))
+    target: str = argument(
+        "POD|KIND/NAME", type=POD_WORDS, help=Text("pod, service, deployment, job", "Pod、服务、部署、作业")
+    )
     ports: tuple[str, ...] = argument(
         "PORT",
         many=True,

@@ -12,6 +12,7 @@ from danlu.cli import clusterclient
 from danlu.cli.command import flag, option
 from danlu.cli.failures import CommandError, UsageError
 from danlu.cli.language import Text, translated
+from danlu.cli.objects.completion import NAMESPACE_NAMES
 from danlu.cli.sharedoptions import ClusterOptions
 from danlu.client.briefhttp import BriefHttpTransport
 from danlu.client.client import Client
@@ -50,6 +51,7 @@ class WorkOptions(ClusterOptions):
         "-n",
         "--namespace",
         metavar="NAME",
+        type=NAMESPACE_NAMES,
         default="",
         help=Text("default: that of the context", "默认：上下文中的命名空间"),
     )
