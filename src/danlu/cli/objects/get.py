@@ -10,7 +10,7 @@ from danlu.cli.command import argument, flag, option
 from danlu.cli.language import Text
 from danlu.cli.objects import objecttext, tabletext
 from danlu.cli.objects.completion import OBJECT_WORDS
-from danlu.cli.objects.session import ClusterSession, ListOptions, Named, named, on_cluster
+from danlu.cli.objects.session import ClusterSession, ListOptions, NamedObjects, named, on_cluster
 from danlu.cli.valuetypes import Choice
 from danlu.meta.kind import Object
 from danlu.resources import printedtable
@@ -80,12 +80,12 @@ async def _work(session: ClusterSession, options: Options) -> int:
     return 0
 
 
-def _selection(session: ClusterSession, options: Options, one: Named) -> Selection:
+def _selection(session: ClusterSession, options: Options, one: NamedObjects) -> Selection:
     namespace = None if options.all_namespaces else session.home(one.kind)
     return Selection(one.kind, namespace, one.names, options.selector, options.fields)
 
 
-def _nothing(options: Options, session: ClusterSession, found: list[Named]) -> str:
+def _nothing(options: Options, session: ClusterSession, found: list[NamedObjects]) -> str:
     what = ", ".join(one.kind.plural for one in found)
     if options.all_namespaces or not any(one.kind.namespaced for one in found):
         return NONE_AT_ALL(what=what)
@@ -126,7 +126,7 @@ def _last(options: Options, table: PrintedTable, one: Selection, row: TableRow) 
     return _lines(options, every, one, prefix=False)[-1]
 
 
-async def _objects(session: ClusterSession, options: Options, found: list[Named]) -> int:
+async def _objects(session: ClusterSession, options: Options, found: list[NamedObjects]) -> int:
     items: list[Object] = []
     for one in found:
         selected = _selection(session, options, one)

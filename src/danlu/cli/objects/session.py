@@ -80,7 +80,7 @@ class ClusterSession:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedObjects:
     """Objects of one kind; no names: all of it."""
 
     kind: Kind
@@ -120,17 +120,17 @@ def kubeconfig_of(options: ClusterOptions) -> Path | None:
     return own
 
 
-async def named(kinds: KindFinder, words: Sequence[str]) -> list[Named]:
+async def named(kinds: KindFinder, words: Sequence[str]) -> list[NamedObjects]:
     """What `pods`, `pods,svc`, `pod x y`, `pod/x job/y` mean."""
     if "/" not in words[0]:
         if mixed := next((word for word in words[1:] if "/" in word), ""):
             raise UsageError(MIXED(word=mixed))
         found = [kind for word in words[0].split(",") for kind in await kinds.called(word)]
-        return [Named(kind, tuple(words[1:])) for kind in found]
+        return [NamedObjects(kind, tuple(words[1:])) for kind in found]
     if mixed := next((word for word in words if not all(word.partition("/"))), ""):
         raise UsageError(MIXED(word=mixed))
     pairs = [word.split("/", 1) for word in words]
-    return [Named((await kinds.called(kind))[0], (name,)) for kind, name in pairs]
+    return [NamedObjects((await kinds.called(kind))[0], (name,)) for kind, name in pairs]
 
 
 async def one_named(kinds: KindFinder, words: Sequence[str], default: str = "") -> tuple[Kind, str]:
