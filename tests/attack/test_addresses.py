@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from benchmarks.servers import free_port
 from tests.attack.conftest import NewPerson
 from tests.console.browsing import Browser
 from tests.running import ORDINARY, Api, Danlu
@@ -374,7 +375,8 @@ def test_ports_of_the_api_and_the_console_while_the_server_is_down(
     make_danlu: Callable[..., Danlu], account: int | None
 ) -> None:
     """Whoever had them would be shown the console's cookie, which browsers send to whatever answers."""
-    danlu = make_danlu(user=account)
+    # A port that no other test's server takes while this one is down: it would come back with another.
+    danlu = make_danlu("--console-port", str(free_port()), user=account)
     lines = [line.split() for line in danlu.command("status").stdout.splitlines()]
     places = {words[0]: urlsplit(words[1]) for words in lines if words and words[0] in ("url", "console")}
     console = places["console"].port

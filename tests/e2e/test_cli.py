@@ -71,7 +71,19 @@ def test_up_in_the_foreground_ends_with_control_c(danlu: Danlu) -> None:
 def test_status(running: Danlu, danlu: Danlu) -> None:
     said = running.command("status").stdout
     facts = dict(line.split(maxsplit=1) for line in said.splitlines())
-    assert list(facts) == ["state", "url", "console", "trust", "pid", "since", "version", "data", "kubeconfig", "pods"]
+    assert list(facts) == [
+        "state",
+        "url",
+        "console",
+        "trust",
+        "pid",
+        "since",
+        "version",
+        "data",
+        "kubeconfig",
+        "pods",
+        "limits",
+    ]
     assert facts["state"] == "running"
     assert len({re.match(r"\S+\s+", line).end() for line in said.splitlines()}) == 1  # type: ignore[union-attr]
     assert json.loads(running.command("status", "--json").stdout)["url"] == facts["url"]

@@ -63,7 +63,7 @@ def test_what_an_installation_brings_is_bounded() -> None:
     """In MB. Sixty was asked for; what keeps it from that is in benchmarks/README.md."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         pytest.skip("the figures are those of Linux on x86-64; wheels for other machines have other sizes")
-    done = subprocess.run([sys.executable, ROOT / "scripts/sizes", "--most", "73"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, ROOT / "scripts/sizes", "--most", "75"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     for readme in ("README.md", "README.zh.md"):
         told = re.search(r"(\d+) MB( with all it needs|）)", text_of(Path(readme)))

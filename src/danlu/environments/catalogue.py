@@ -35,6 +35,7 @@ DEFAULT = "default"
 SHARED_CACHE = Path("/var/cache/danlu")  # for all accounts; only an administrator can have made it
 COMPLETE = "complete.txt"  # in a built environment: its packages; written last
 Progress = Callable[[str], None]
+PROGRAMS = "/opt/danlu/bin/"  # in a container: what the catalogue puts in front of an environment's own programs
 DATA_PLACE = "/danlu/data"  # in a container: the machine's data sets, read-only
 TAG_VERSION = re.compile(r":v?(\d+(?:\.\d+)*)(?=$|[-+_@])")  # the version that an image's tag begins with
 # Libraries ask the machine for its cores, not the limit: workers that share a machine would trample each other.
@@ -302,9 +303,11 @@ class Catalogue:
         environment = environments.get(wanted)
         if environment is None:
             raise ImageError(stated("DL-ENVIRONMENT-UNDESCRIBED", image=name, wanted=wanted))
-        note, fallback = "", False
+        note, fallback, files = "", False, dict(entry.get("files") or {})
         if not environment.is_built:
             fallback = True
+            # A program of what is not there would only hide that it is not there.
+            files = {target: source for target, source in files.items() if not target.startswith(PROGRAMS)}
             if self.strict:
                 raise ImageError(say("DL-ENVIRONMENT-NOT-BUILT", image=name, wanted=wanted))
             note = say("DL-IMAGE-NOT-BUILT", image=name, environment=DEFAULT, wanted=wanted)
@@ -319,7 +322,7 @@ class Catalogue:
             tuple(entry.get("cmd") or ()),
             {key: str(value) for key, value in (entry.get("env") or {}).items()},
             entry.get("workdir") or "/",
-            dict(entry.get("files") or {}),
+            files,
             known=not guess,
             remedy=stated("DL-DESCRIBE-IMAGE", file=str(self._user_file)) if guess else "",
             note=note,

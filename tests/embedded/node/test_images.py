@@ -89,7 +89,12 @@ async def test_the_root_is_writable_and_goes_with_the_container(agent: Agent, cl
     )
     made = of_image("p", command=["sh", "-c", f"{script}; exit 1"])
     made["spec"]["restartPolicy"] = "OnFailure"
-    found = await run(client, made, lambda p: p["status"].get("containerStatuses", [{}])[0].get("restartCount", 0) > 0)
+
+    def ended_twice(pod: Object) -> bool:
+        told = pod["status"].get("containerStatuses", [{}])[0]
+        return told.get("restartCount", 0) > 0 and "running" not in told["state"]
+
+    found = await run(client, made, ended_twice)
     assert "fresh" in text_of(agent, found, 1), "the second run sees nothing of the first"
     tree = agent.images.store.root / "layers"
     assert [path.read_text() for path in tree.glob("*/tree/etc/made-by")] == ["a test\n"]
