@@ -49,7 +49,10 @@ LOCAL = {
     ),
     "images": Entry(
         "danlu.cli.local.images",
-        Text("list, pull, load, build and push images, and environments for them", "列出、拉取、载入、构建和推送镜像及其环境"),
+        Text(
+            "list, pull, load, build and push images, and environments for them",
+            "列出、拉取、载入、构建和推送镜像及其环境",
+        ),
     ),
     "data": Entry(
         "danlu.cli.local.data",

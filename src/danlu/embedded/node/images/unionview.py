@@ -9,8 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from danlu.embedded.node.images import unpacking
-
-MOST_LINKS = 40
+from danlu.embedded.node.sandbox import symlinks
 
 
 @lru_cache(maxsize=512)
@@ -32,28 +31,20 @@ def read(layers: list[Path], path: str, most: int) -> bytes:
 
 
 def _find(layers: list[Path], path: str) -> Path | None:
-    at: list[str] = []
-    rest, links = path.split("/")[::-1], 0
-    while rest:
-        part = rest.pop()
-        if part in ("", "."):
-            continue
-        if part == "..":
-            at = at[:-1]
-            continue
-        found = topmost(layers, [*at, part])
-        if found is None:
-            return None
-        if found.is_symlink():
-            links += 1
-            if links > MOST_LINKS:
-                return None
-            target = os.readlink(found)
-            at = [] if target.startswith("/") else at
-            rest += target.split("/")[::-1]
-        else:
-            at.append(part)
-    return topmost(layers, at)
+    try:
+        return topmost(layers, follow(layers, path))
+    except symlinks.TooManyLinks:
+        return None
+
+
+def follow(layers: list[Path], path: str) -> list[str]:
+    """The components without links; what is missing stays as it is written. Raises TooManyLinks."""
+
+    def leads_to(parts: list[str]) -> str | None:
+        found = topmost(layers, parts)
+        return os.readlink(found) if found is not None and found.is_symlink() else None
+
+    return symlinks.follow(path, leads_to)
 
 
 def topmost(layers: list[Path], parts: list[str]) -> Path | None:

@@ -17,7 +17,7 @@ import os
 import shutil
 import stat
 
-from danlu.embedded.node.sandbox import layering
+from danlu.embedded.node.sandbox import layering, symlinks
 from danlu.embedded.node.sandbox.box import BindMount, Sandbox, SandboxError
 
 OLD_ROOT = ".danlu-host"  # where the machine's own root is, for a moment
@@ -25,7 +25,6 @@ KERNEL_FOLDERS = ("proc", "sys", "dev")
 OWN_FOLDERS = (*KERNEL_FOLDERS, "etc")
 FORBIDDEN = ("proc", "sys")
 TREE, ABOUT = "tree", "layer.json"  # of a layer: see images/unpacking.py
-MOST_LINKS = 40
 
 
 def lay(box: Sandbox, mounts: list[BindMount]) -> list[tuple[str, BindMount]]:
@@ -74,25 +73,15 @@ def _inside(root: str, target: str, *, strict: bool = False) -> str:
 
     `strict`: not into the kernel's folders even where it says so itself, for an image may have said it.
     """
-    at: list[str] = []
-    rest, links = target.split("/")[::-1], 0
-    while rest:
-        part = rest.pop()
-        if part in ("", "."):
-            continue
-        if part == "..":
-            at = at[:-1]
-            continue
-        here = f"{root}/{'/'.join([*at, part])}"
-        if not os.path.islink(here):
-            at.append(part)
-            continue
-        links += 1
-        if links > MOST_LINKS:
-            raise SandboxError(f'"{target}" has too many links in it')
-        leads = os.readlink(here)
-        at = [] if leads.startswith("/") else at
-        rest += leads.split("/")[::-1]
+
+    def leads_to(parts: list[str]) -> str | None:
+        here = f"{root}/{'/'.join(parts)}"
+        return os.readlink(here) if os.path.islink(here) else None
+
+    try:
+        at = symlinks.follow(target, leads_to)
+    except symlinks.TooManyLinks as error:
+        raise SandboxError(f'"{target}" has too many links in it') from error
     path = "/" + "/".join(at)
     leads_out = bool(at) and (at[0] in FORBIDDEN or OLD_ROOT in at)
     if leads_out and (strict or path != os.path.normpath(target)):

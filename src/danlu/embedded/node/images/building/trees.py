@@ -15,8 +15,7 @@ from typing import Protocol
 from danlu.embedded.node.images import unionview, unpacking
 from danlu.embedded.node.images.building import ignorefile
 from danlu.embedded.node.images.building.ignorefile import IgnoreRules
-
-MOST_LINKS = 40
+from danlu.embedded.node.sandbox import symlinks
 
 
 class LeadsOut(Exception):
@@ -92,7 +91,7 @@ class ContextTree:
                 continue
             links += 1
             leads = os.readlink(here)
-            if links > MOST_LINKS or leads.startswith("/"):
+            if links > symlinks.MOST_LINKS or leads.startswith("/"):
                 raise LeadsOut(path)
             rest += leads.split("/")[::-1]
         return "/".join(at)
@@ -124,26 +123,10 @@ class LayersTree:
         return found
 
     def resolve(self, path: str) -> str:
-        at: list[str] = []
-        rest, links = path.split("/")[::-1], 0
-        while rest:
-            part = rest.pop()
-            if part in ("", "."):
-                continue
-            if part == "..":
-                at = at[:-1]
-                continue
-            here = unionview.topmost(self.layers, [*at, part])
-            if kind(here) != stat.S_IFLNK or here is None:
-                at.append(part)
-                continue
-            links += 1
-            if links > MOST_LINKS:
-                raise LeadsOut(path)
-            leads = os.readlink(here)
-            at = [] if leads.startswith("/") else at
-            rest += leads.split("/")[::-1]
-        return "/".join(at)
+        try:
+            return "/".join(unionview.follow(self.layers, path))
+        except symlinks.TooManyLinks as error:
+            raise LeadsOut(path) from error
 
 
 def walk(tree: SourceTree, path: str) -> Iterator[str]:
