@@ -67,4 +67,5 @@ def test_an_ingress_leads_to_a_pod(make_danlu: Callable[..., Danlu]) -> None:
     assert address == "127.0.0.1"
     danlu.kubectl("delete", "ingress", "web")
     danlu.wait("nobody to listen", lambda: fetch(urls[0]) == "")
-    assert "ingress" not in json.loads(danlu.command("status", "--json").stdout)
+    # It is written down after the last listener has closed.
+    danlu.wait("status to say so", lambda: "ingress" not in json.loads(danlu.command("status", "--json").stdout))
