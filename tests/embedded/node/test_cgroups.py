@@ -81,6 +81,9 @@ async def test_a_processor_limit_slows_down(containers: Containers, groups: Cgro
         counts = dict(line.split(" ", 1) for line in statistics.read_text().splitlines())
         return int(counts["nr_throttled"]) > 0
 
+    weighed_by, of_one, most = cgroups.WEIGHTS[groups.version]
+    weight = int((statistics.parent.parent / weighed_by).read_text())
+    assert weight == min(of_one * (os.cpu_count() or 1), most), "all containers weigh as a process on each core"
     await asyncio.to_thread(until, "the kernel to hold it back", was_throttled)
     containers.limit(container, 0, 0)
     knob = statistics.with_name(cgroups.KNOBS[groups.version, "cpu"])

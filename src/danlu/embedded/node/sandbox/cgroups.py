@@ -199,6 +199,7 @@ KNOBS = {
     (2, "memory"): "memory.max",
     (2, "pids"): "pids.max",
 }
+WEIGHTS = {1: ("cpu.shares", 1024, 262144), 2: ("cpu.weight", 100, 10000)}  # that of one process, and the most
 
 
 class ControlGroup:
@@ -304,12 +305,19 @@ def clear(spec: GroupSpec) -> None:
 
 
 def _make_parent(folder: str, spec: GroupSpec) -> None:
-    """It went with the last container; version 2's has to hand on its controllers again."""
+    """It went with the last container; version 2's has to hand on its controllers again.
+
+    To the scheduler a group is as one process. So ours weighs as much as a busy process on each core, which is what
+    kubelet gives the group of all pods: else all trainings of a machine would get what one other program gets.
+    """
     parent = os.path.dirname(folder)
     if not os.path.isdir(parent):
         os.makedirs(parent, exist_ok=True)
         if spec["version"] == 2:
             _write(f"{parent}/cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(spec["folders"])))
+    if folder == spec["folders"].get("cpu"):
+        knob, each, most = WEIGHTS[spec["version"]]
+        _write(f"{parent}/{knob}", str(min(each * (os.cpu_count() or 1), most)))
 
 
 def _remove(folder: str) -> None:
