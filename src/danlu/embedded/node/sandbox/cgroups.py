@@ -308,7 +308,7 @@ def _make_parent(folder: str, spec: GroupSpec) -> None:
     """It went with the last container; version 2's has to hand on its controllers again.
 
     To the scheduler a group is as one process. So ours weighs as much as a busy process on each core, which is what
-    kubelet gives the group of all pods: else all trainings of a machine would get what one other program gets.
+    kubelet gives the group of all pods: else all pods of a machine together would get what one other program gets.
     """
     parent = os.path.dirname(folder)
     if not os.path.isdir(parent):
