@@ -117,13 +117,22 @@ def _own(proc: Path) -> dict[str, str]:
 def _version_1(mounts: list[_Mount], own: Mapping[str, str], enters: Callable[[str], bool]) -> CgroupTree:
     parents, problem = {}, ""
     for controller in CONTROLLERS:
-        mount = next((one for one in mounts if controller in one.controllers), None)
-        if mount is None or controller not in own:
+        parent = _parent(mounts, own, controller)
+        if not parent:
             continue
-        parent = f"{mount.folder(own[controller])}/{OURS}"
         if not (problem := _try(parent, KNOBS[1, controller], enters)):
             parents[controller] = parent
     return CgroupTree(1, parents, problem)
+
+
+def _parent(mounts: list[_Mount], own: Mapping[str, str], controller: str) -> str:
+    mount = next((one for one in mounts if controller in one.controllers), None)
+    return f"{mount.folder(own[controller])}/{OURS}" if mount is not None and controller in own else ""
+
+
+def hierarchy(controller: str, proc: Path = Path("/proc/self")) -> str:
+    """The folder of our containers' groups for a controller of version 1; "" where it is not mounted. Not tried."""
+    return _parent(_mounts(proc), _own(proc), controller)
 
 
 def _version_2(mounts: list[_Mount], own: Mapping[str, str], enters: Callable[[str], bool]) -> CgroupTree:

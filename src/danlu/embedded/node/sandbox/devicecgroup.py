@@ -11,7 +11,8 @@ import os
 import stat
 from collections.abc import Iterable
 
-OWN = "danlu"  # the folder of all our containers' cgroups
+from danlu.embedded.node.sandbox import cgroups
+
 # null, zero, full, random, urandom; tty, ptmx, and the consoles of /dev/pts
 STANDARD = ("c 1:3", "c 1:5", "c 1:7", "c 1:8", "c 1:9", "c 5:0", "c 5:2", "c 136:*")
 
@@ -19,29 +20,13 @@ STANDARD = ("c 1:3", "c 1:5", "c 1:7", "c 1:8", "c 1:9", "c 5:0", "c 5:2", "c 13
 def find() -> str:
     """Where such cgroups can be made; "" where they cannot. Tried."""
     try:
-        folder = _own_folder()
+        folder = cgroups.hierarchy("devices")
         if folder:
             probe = make(folder, f"probe-{os.getpid()}", ())
             remove(probe)
         return folder
     except OSError:
         return ""
-
-
-def _own_folder() -> str:
-    """The cgroups of our containers lie below our own."""
-    with open("/proc/self/cgroup") as file:
-        own = next((path for _, kinds, path in _split(file, ":", 2) if "devices" in kinds.split(",")), None)
-    with open("/proc/self/mountinfo") as file:
-        mounts = [(before.split(), after.split()) for before, after in _split(file, " - ", 1)]
-    for before, after in mounts:
-        if own is not None and after[0] == "cgroup" and "devices" in after[2].split(","):
-            return os.path.join(before[4], os.path.relpath(own, before[3]), OWN)
-    return ""
-
-
-def _split(lines: Iterable[str], by: str, times: int) -> list[list[str]]:
-    return [line.rstrip("\n").split(by, times) for line in lines]
 
 
 def make(hierarchy: str, name: str, nodes: Iterable[str]) -> str:
